@@ -8,7 +8,9 @@ import math
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta, timezone
+from fractions import Fraction
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -23,11 +25,14 @@ from discreet.accounting import Concentrated, Pure, delta_of, epsilon_of, noise_
 from discreet.accounting.balance import Amount, Balance, percent
 from discreet.accounting.record import Entry
 from discreet.answers import Answer
+from discreet.answers.buckets import Buckets
 from discreet.answers.plots import History, budget, budget_chart, points, privacy_loss
+from discreet.answers.plots.answer import NARROW, answer_chart
 from discreet.answers.plots.budget import burnt
 from discreet.answers.plots.losses import BEYOND, DELTA, LEAST, Curve
 from discreet.answers.plots.points import MOST_FACETS, MOST_KEYS
 from discreet.answers.plots.theme import COLOURS, NEUTRAL, THEMES, altair
+from discreet.answers.wire import answer_read, answer_written
 from discreet.curator.curator import Curator
 from discreet.mechanisms import Exponential, Gaussian, Laplace
 from discreet.printing import at_least
@@ -35,6 +40,7 @@ from tests.answers.test_answers import CONCENTRATED, answer, one, preview
 from tests.curator.worlds import hospital
 
 Spec = dict[str, Any]
+WORDS = {"part": "age", "n": "number of rows"}
 MONTHS = [date(2025 + month // 12, month % 12 + 1, 1) for month in range(14)]
 
 
@@ -87,7 +93,10 @@ def test_texts_stand_down_the_side_in_the_answers_order() -> None:
     x = encoding(chart, "point")["x"]
     assert (x["type"], x["title"], x["scale"].get("type")) == ("quantitative", "n", None)
     assert (encoding(chart, "rule")["x"]["field"], encoding(chart, "rule")["x2"]["field"]) == ("low", "high")
-    assert chart["title"] == {"text": "n by ward", "subtitle": ["ε = 0.1, bars 95 %"]}
+    assert chart["title"] == {
+        "text": "n by ward",
+        "subtitle": ["ε = 0.1, intervals (95 %) narrower than the dots"],
+    }
 
 
 def test_the_data_are_the_rows_and_their_intervals() -> None:
@@ -182,6 +191,112 @@ def test_too_many_colours_become_small_multiples() -> None:
     assert "color" not in encoding(chart, "line")
     assert len(records(chart)) == len(MONTHS) * len(codes)
     assert all("data" not in layer for layer in [chart["spec"], *chart["spec"]["layer"]])
+
+
+@pytest.mark.parametrize(("parts", "faceted"), [("FM", False), ("ABC", True), ("ABCDEFG", True)])
+def test_bands_lie_upon_each_other_two_at_a_time(parts: str, faceted: bool) -> None:
+    rows = [(month, part, 100 * at) for at, month in enumerate(MONTHS) for part in parts]
+    chart = spec(table(["month", "part", "n"], rows, "n"))
+    assert ("facet" in chart) is faceted
+    assert ("color" in encoding(chart, "area")) is not faceted
+
+
+def test_of_two_keys_the_many_have_the_axis_and_the_few_the_colours() -> None:
+    rows = [(smoker, ward, 50) for smoker in (True, False) for ward in "ABCDEFG"]
+    chart = spec(table(["smoker", "ward", "n"], rows, "n"))
+    assert encoding(chart, "point")["y"]["sort"] == list("ABCDEFG")
+    assert encoding(chart, "point")["color"]["scale"]["domain"] == ["true", "false"]
+
+
+DECADES = Buckets(Fraction(-10), Fraction(10), Fraction(10), Fraction(0), True, 1, 10)
+
+
+def test_buckets_are_ranges_in_their_own_order() -> None:
+    keys = [3, 11, None, 0, 2]
+    drawn = replace(table(["part", "n"], [(key, 50) for key in keys], "n"), buckets={"part": DECADES}, words=WORDS)
+    chart = spec(drawn)
+    x = encoding(chart, "point")["x"]
+    assert x["sort"] == ["below 0", "10–19", "20–29", "100 and more", "NULL"]
+    assert (x["type"], x["title"], chart["title"]["text"]) == ("ordinal", "age", "Number of rows by age")
+    assert encoding(chart, "point")["y"]["title"] == "number of rows (n)"
+    assert answer_read(json.loads(json.dumps(answer_written(drawn)))).buckets == drawn.buckets
+
+
+def test_seven_groups_of_buckets_are_seven_charts() -> None:
+    rows = [(ward, part, 50) for ward in "ABCDEFG" for part in range(1, 11)]
+    chart = spec(replace(table(["ward", "part", "n"], rows, "n"), buckets={"part": DECADES}, words=WORDS))
+    assert chart["facet"]["sort"] == list("ABCDEFG")
+    assert encoding(chart, "point")["x"]["sort"][0] == "0–9"
+
+
+def test_keys_that_no_value_has_are_not_drawn() -> None:
+    tens = Buckets(Fraction(0), Fraction(1), Fraction(10), Fraction(0), True)
+    chart = spec(replace(table(["part", "n"], [(key, 5) for key in range(31)], "n"), buckets={"part": tens}))
+    assert [record["key"] for record in records(chart)] == ["0–9", "10–19", "20–29", "30–39"]
+    assert "27 keys that no part can have: not drawn" in subtitle(chart)
+
+
+@pytest.mark.parametrize("sent", ["1e999999", "1/0", "nan", "", 7, "9" * 99])
+def test_a_server_that_sends_no_fraction_is_not_believed(sent: object) -> None:
+    with pytest.raises(ValueError, match="fractions"):
+        Buckets.read({**DECADES.to_dict(), "start": sent})
+    with pytest.raises(ValueError, match="wider"):
+        Buckets.read({**DECADES.to_dict(), "width": "0"})
+
+
+@pytest.mark.parametrize(
+    ("halves", "told"),
+    [
+        ((300, 300), "bars 95 %"),
+        ((1, 1), "intervals (95 %) narrower than the dots"),
+        ((300, 1), "bars 95 %, or intervals (95 %) narrower than the dots"),
+    ],
+)
+def test_bars_are_claimed_where_they_can_be_seen(halves: tuple[int, int], told: str) -> None:
+    ends = [{"n": (1000 - half, 1000 + half)} for half in halves]
+    chart = spec(answer(rows=[("A", 1000), ("B", 1000), ("C", 0)], intervals=[*ends, {}]))
+    assert subtitle(chart) == [f"ε = 0.1, {told}"]
+
+
+def test_a_bar_that_may_be_nothing_is_pale_and_says_so() -> None:
+    ends = [(870, 930), (-20, 70)]
+    chart = spec(answer(columns=["h"], rows=[(bins([900, 25]),)], intervals=[{"h": ends}], noise={"h": "noise"}))
+    assert [record["zero"] for record in records(chart)] == [False, True]
+    assert encoding(chart, "bar")["opacity"]["condition"] == {"test": "datum.zero", "value": 0.35}
+    assert "pale bars: zero lies within their whiskers" in subtitle(chart)
+
+
+def test_medians_have_hollow_dots_and_no_bars() -> None:
+    chart = spec(answer(rows=[("A", 41)], intervals=[{}], ranks={"n": 1200}))
+    assert not next(layer for layer in chart["layer"] if layer["mark"]["type"] == "point")["mark"]["filled"]
+    (found,) = records(chart)
+    assert (found["low"], found["shown"], found["interval"]) == (None, "41", "rank error ≤ 1,200 rows")
+    assert "± " not in json.dumps(chart, ensure_ascii=False)
+    assert subtitle(chart)[1] == "n: hollow dots, no interval of values is known; 95 % rank error ≤ 1,200 rows"
+
+
+@pytest.mark.parametrize(
+    ("name", "words", "title"),
+    [
+        ("COUNT(*)", "number of rows", "Number of rows by ward"),
+        ("n", "number of rows", "Number of rows by ward"),
+        ("patients_seen", "number of rows", "Patients seen by ward"),
+        ("SUM(a) / SUM(b)", None, "Computed value by ward"),
+        ("CASE WHEN", None, "CASE WHEN by ward"),
+    ],
+)
+def test_titles_are_words(name: str, words: str | None, title: str) -> None:
+    drawn = replace(table(["ward", name], [("A", 5), ("B", 6)], name), words={} if words is None else {name: words})
+    assert spec(drawn)["title"]["text"] == title
+
+
+def test_on_a_phone_everything_stands_below_each_other_and_lines_are_short() -> None:
+    rows = [(month, part, 100 * at) for at, month in enumerate(MONTHS) for part in "ABC"]
+    chart = spec(answer_chart(table(["month", "part", "n"], rows, "n"), layout=NARROW))
+    assert (chart["columns"], chart["spec"]["width"]) == (1, NARROW.width)
+    assert all(
+        len(line) <= NARROW.letters for line in subtitle(spec(answer_chart(answer(**CONCENTRATED), layout=NARROW)))
+    )
 
 
 def test_further_keys_are_joined() -> None:
@@ -298,15 +413,16 @@ def test_tables_without_noise_are_dots() -> None:
     assert subtitle(chart) == ["free: nothing private was read"]
     assert [record["value"] for record in records(chart)] == [48, 16]
     numbers = answer(columns=["year", "beds"], rows=[(2024, 4), (2025, 5)], intervals=[{}] * 2, noise={})
-    assert spec(numbers)["title"]["text"] == "beds by year"
+    assert spec(numbers)["title"]["text"] == "Beds by year"
 
 
 def test_the_cost_in_a_concentrated_budget_is_that_of_the_release_by_itself_and_what_adds_up() -> None:
     alone = at_least(epsilon_of(Concentrated(0.005), 5e-7))
     part = percent(0.005 / rho_for(3, 5e-7))
     words = f"ε = {alone} (ρ 0.005), {part} of a budget of (ε 3, δ 1e-06), bars 95 %"
-    assert subtitle(spec(answer(**CONCENTRATED))) == [words]
-    assert subtitle(spec(answer(confidence=0.999)))[0] == "ε = 0.1, bars 99.9 %"
+    seen = {"rows": [("A", 90), ("B", 10)], "intervals": [{"n": (60, 120)}, {"n": (-20, 40)}]}
+    assert subtitle(spec(answer(**CONCENTRATED, **seen))) == [words]
+    assert subtitle(spec(answer(confidence=0.999, **seen)))[0] == "ε = 0.1, bars 99.9 %"
 
 
 @pytest.mark.long
@@ -346,7 +462,7 @@ def test_histograms_have_whiskers_where_the_intervals_of_their_counts_are_known(
     assert [(record["low"], record["high"]) for record in records(chart)] == ends
     whisker = encoding(chart, "rule")
     assert (whisker["y"]["field"], whisker["y2"]["field"], whisker["x"]["field"]) == ("low", "high", "middle")
-    assert subtitle(chart) == ["ε = 0.1, bars 95 %"]
+    assert subtitle(chart) == ["ε = 0.1, whiskers 95 %"]
 
 
 def test_histograms_of_groups_are_small_multiples() -> None:
@@ -439,7 +555,7 @@ def test_real_answers_are_drawn_as_they_are(curator: Curator) -> None:
     ((name, half),) = curator.preview("SELECT HISTOGRAM(age, 5) FROM patients", epsilon=0.2).error.items()
     assert {bar["high"] - bar["value"] for bar in bars} == {half}
     top = spec(curator.query("SELECT APPROX_TOP_COUNT(sex, 1) AS t FROM patients", epsilon=0.2))
-    assert (marks(top), records(top)[0]["low"] is None, "bars 95 %" in subtitle(top)[0]) == (
+    assert (marks(top), records(top)[0]["low"] is None, "whiskers 95 %" in subtitle(top)[0]) == (
         ["bar", "rule"],
         False,
         True,
@@ -603,7 +719,7 @@ def test_charts_are_written_without_a_browser(theme: str, tmp_path: Path) -> Non
     chart = answer(columns=["ward & <b>", "n"]).plot(theme)
     chart.save(str(tmp_path / "x.svg"))
     svg = (tmp_path / "x.svg").read_text(encoding="utf-8")
-    for words in ("n by ward &amp; &lt;b&gt;", "ε = 0.1, bars 95 %", "ICU", "NULL"):
+    for words in ("n by ward &amp; &lt;b&gt;", "ε = 0.1, intervals (95 %) narrower than the dots", "ICU", "NULL"):
         assert f">{words}<" in svg
     assert THEMES[theme].background in svg
     assert "<b>" not in svg

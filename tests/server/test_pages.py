@@ -167,6 +167,11 @@ def test_asking_gives_an_answer_for_good(analyst: Visitor) -> None:
     assert 'role="img"' in page
     chart = analyst.get(f"{place}/chart.json")
     assert chart.json()["$schema"]
+    svg, png = (analyst.get(f"{place}/chart.{kind}") for kind in ("svg", "png"))
+    assert (svg.headers["content-type"], svg.content[:4]) == ("image/svg+xml", b"<svg")
+    assert (png.headers["content-type"], png.content[:4]) == ("image/png", b"\x89PNG")
+    assert 'filename="hospital-' in png.headers["content-disposition"]
+    assert analyst.get(f"{place}/chart.exe").status_code == 422
     assert "attachment" in chart.headers["content-disposition"]
     assert analyst.ask(WARDS, "0.2") == place  # again, free
     assert WARDS in shown(analyst.get("/").text)

@@ -12,6 +12,7 @@ from discreet.accounting.rounding import float_up
 from discreet.answers import frames
 from discreet.answers import layout as showing
 from discreet.answers import render as drawing
+from discreet.answers.buckets import Buckets
 from discreet.policy import Kind
 
 if TYPE_CHECKING:
@@ -59,6 +60,10 @@ class Answer:
     """The types of columns, for frames: values alone do not tell the type of a column that has none."""
     ranks: Mapping[str, int] = field(default_factory=dict)
     """For each chosen quantile, which has no interval of values, by how many rows its rank may be off."""
+    words: Mapping[str, str] = field(default_factory=dict)
+    """What columns are, in words, for titles: `COUNT(*)` is the number of rows."""
+    buckets: Mapping[str, Buckets] = field(default_factory=dict)
+    """Of columns whose numbers stand for ranges: for which."""
     dummy: bool = False
     """Whether it is about dummy data: it then says nothing about the real ones, and cost nothing."""
 
@@ -105,6 +110,8 @@ class Answer:
             "noise": dict(self.noise),
             "notes": list(self.notes),
             "ranks": dict(self.ranks),
+            **({"words": dict(self.words)} if self.words else {}),
+            **({"buckets": {name: each.to_dict() for name, each in self.buckets.items()}} if self.buckets else {}),
             "guarantee": _guarantee_dict(self.guarantee),
         }
 

@@ -42,6 +42,18 @@ class Guarantee(TypedDict):
     delta: Number | None
 
 
+class Buckets(TypedDict):
+    """Which values a number stands for: k for those from start + k·step to below `width` more."""
+
+    start: Annotated[str, msgspec.Meta(description="Exact, such as 10/3.")]
+    step: str
+    width: str
+    anchor: Annotated[str, msgspec.Meta(description="Ranges begin whole widths from here.")]
+    whole: Annotated[bool, msgspec.Meta(description="Whether all values are whole numbers.")]
+    first: NotRequired[Annotated[int, msgspec.Meta(description="Numbers before stand for all smaller values.")]]
+    last: NotRequired[Annotated[int, msgspec.Meta(description="Numbers after stand for all larger values.")]]
+
+
 class Answer(TypedDict):
     """A small table of noisy values with its intervals, cost and receipt."""
 
@@ -62,6 +74,10 @@ class Answer(TypedDict):
     cached: bool
     ranks: NotRequired[
         Annotated[dict[str, int], msgspec.Meta(description="By how many rows the rank of each quantile may be off.")]
+    ]
+    words: NotRequired[Annotated[dict[str, str], msgspec.Meta(description="What columns are, in words.")]]
+    buckets: NotRequired[
+        Annotated[dict[str, Buckets], msgspec.Meta(description="Of columns whose numbers stand for ranges.")]
     ]
     dummy: NotRequired[Annotated[bool, msgspec.Meta(description="Whether it is about dummy data.")]]
     receipt: Annotated[str, msgspec.Meta(description="`<charge number>:<hash>`; empty if nothing private was read.")]

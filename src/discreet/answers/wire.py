@@ -18,6 +18,7 @@ from discreet.accounting.record import OWNER, BlockNames, Entry, demand_ranges
 from discreet.accounting.rounding import UNITS, charged, float_down, float_up
 from discreet.accounting.stream import Lines, StreamStanding
 from discreet.answers import Answer, Preview, documents
+from discreet.answers.buckets import Buckets
 from discreet.answers.documents import LIST
 from discreet.answers.facts import Facts, number_of
 from discreet.answers.figures import is_listing
@@ -64,6 +65,8 @@ def answer_read(document: documents.Answer) -> Answer:
         guarantee=_guarantee(document["guarantee"]),
         kinds=kinds,
         ranks=dict(document.get("ranks", {})),
+        words=dict(document.get("words", {})),
+        buckets={name: Buckets.read(each) for name, each in document.get("buckets", {}).items()},
         dummy=document.get("dummy", False),
     )
 

@@ -127,6 +127,8 @@ class PreparedQuery:
             ranks=rank_errors(plan, self.allocation, self.confidence),
             guarantee=context.guarantee,
             kinds={label: expr.domain.kind for label, expr in plan.after.items if expr.domain.kind is not None},
+            words=plan.words,
+            buckets=plan.buckets,
         )
 
     def _more(self) -> int | None:

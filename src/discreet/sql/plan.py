@@ -14,10 +14,12 @@ from functools import cached_property
 from typing import Any, Final
 
 from discreet.accounting.part import Part
+from discreet.answers.buckets import Buckets
 from discreet.composed import Sql
 from discreet.errors import Refused
 from discreet.policy import Policy, fingerprint
 from discreet.sql.clause import NOTHING, Options
+from discreet.sql.described import buckets_of, described
 from discreet.sql.keys import GroupKey, PublicKey
 from discreet.sql.nodes import Node
 from discreet.sql.pairs import bounded
@@ -54,10 +56,17 @@ class Plan:
     """Columns and types of public tables of which the policy declares none."""
     unknown: tuple[Unknown, ...] = ()
     """What is searched for first: the releases then are those of the plan with what was found."""
+    words: Mapping[str, str] = field(default_factory=dict)
+    """What columns are, in words."""
 
     @property
     def columns(self) -> list[str]:
         return self.after.columns
+
+    @property
+    def buckets(self) -> dict[str, Buckets]:
+        """Columns whose numbers stand for ranges, and for which."""
+        return buckets_of(self.below, self.releases, self.after.items)
 
     @property
     def groups(self) -> int | None:
@@ -151,6 +160,7 @@ def planned(
         digest=digest or fingerprint(policy),
         unknown=planner.unknown,
     )
+    plan = replace(plan, words=described(query.tree, plan.columns, plan.buckets))
     return plan if part is None else _inside(plan, part)
 
 

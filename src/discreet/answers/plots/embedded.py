@@ -26,12 +26,26 @@ _SPOKEN: Final = re.compile(r' (?:aria-label|aria-roledescription|role)="[^"]*"'
 def picture(chart: Callable[[], Any], alt: str) -> str | None:
     """A chart as SVG that stands in the page itself, in the page's own ink; None where altair is not installed."""
     try:
-        import vl_convert
-
-        drawn = vl_convert.vegalite_to_svg(chart().to_dict(validate=False))
+        drawn = svg_of(chart())
     except ImportError:
         return None
     return inked(drawn, alt)
+
+
+def svg_of(chart: Any) -> str:
+    """A chart as a file that browsers and word processors show."""
+    import vl_convert
+
+    drawn: str = vl_convert.vegalite_to_svg(chart.to_dict(validate=False))
+    return drawn
+
+
+def png_of(chart: Any) -> bytes:
+    """A chart in pixels, twice as many as a screen has, for paper."""
+    import vl_convert
+
+    drawn: bytes = vl_convert.vegalite_to_png(chart.to_dict(validate=False), scale=2)
+    return drawn
 
 
 def bare(svg: str) -> str:

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from typing import TYPE_CHECKING, Any, Final
 
+from discreet.answers.buckets import NO_VALUE
 from discreet.answers.figures import figure, item_ends, number_ends, text_of
-from discreet.answers.plots.panels import Axis, Panel, Record, drawable
-from discreet.answers.plots.theme import COLOURS, shortened
+from discreet.answers.layout import percent
+from discreet.answers.plots.panels import MOST_BESIDE, Axis, Panel, Record, drawable, is_short
+from discreet.answers.plots.theme import shortened
 from discreet.printing import counted, printable
 
 if TYPE_CHECKING:
@@ -37,13 +40,15 @@ def picture_of(answer: Answer) -> Picture:
     keys = _keys(answer, {*lists, *measures})
     axis, by = _axes(answer, keys)
     rows, remarks = _rows_with_room(axis, by, MOST_FACETS if lists else MOST_POINTS)
-    cut = axis.cut(rows), None if by is None else by.cut(rows)
-    panels = [_panel(answer, index, rows, *cut) for index in measures]
+    panels = [_panel(answer, index, rows, axis, by) for index in measures]
     panels += [_listed(answer, index, rows, keys) for index in lists]
     items = sum(len(answer.rows[row][index] or []) for index in lists for row in rows)
     shown = sum(len(panel.records) for panel in panels[len(measures) :])
     if shown < items:
         remarks.append(f"the first {shown:,} of {items:,} bars are shown")
+    remarks += [_rank_words(answer, index) for index in measures if answer.columns[index] in answer.ranks]
+    if any(record["zero"] for panel in panels[len(measures) :] for record in panel.records):
+        remarks.append("pale bars: zero lies within their whiskers")
     absent = sum(record["value"] is None for panel in panels for record in panel.records)
     if absent:
         subject = counted(absent, "value is", "values are")
@@ -51,7 +56,24 @@ def picture_of(answer: Answer) -> Picture:
     return Picture(panels, remarks)
 
 
+def _rank_words(answer: Answer, index: int) -> str:
+    name = answer.columns[index]
+    ranks = f"{percent(answer.confidence)} rank error ≤ {answer.ranks[name]:,} rows"
+    return f"{called(answer, name)}: hollow dots, no interval of values is known; {ranks}"
+
+
 # columns
+
+_COMPUTED: Final = re.compile(r"\w\(| [-+*/%|]+ | \bCASE\b")
+"""What a column is called that was given no name: its SQL."""
+
+
+def called(answer: Answer, name: str) -> str:
+    """A column in words: the name that the analyst chose, if it is one; else what the column is."""
+    words, computed = answer.words.get(name), _COMPUTED.search(name)
+    if words is not None and (computed or is_short(name)):
+        return shortened(printable(words))
+    return "computed value" if computed else shortened(printable(name.replace("_", " ")))
 
 
 def _values(answer: Answer, index: int) -> list[Any]:
@@ -96,14 +118,30 @@ def _keys(answer: Answer, taken: set[int]) -> list[int]:
 
 
 def _axes(answer: Answer, keys: Sequence[int]) -> tuple[Axis, Axis | None]:
-    """The key along the axis, times before numbers before the first, and the others together."""
+    """The key along the axis, and the others together."""
     if not keys:
         numbers = tuple(str(row) for row in range(1, len(answer.rows) + 1))
         return Axis("row", "text" if len(numbers) > 1 else "none", numbers, numbers), None
     axes = {index: _axis(answer, index) for index in keys}
-    first = next((p for kind in ("time", "number") for p in keys if axes[p].kind == kind), keys[0])
+    first = next((index for rank in _AXES for index in keys if rank(axes[index])), _crowd(axes))
     others = [axes[index] for index in keys if index != first]
     return axes[first], _together(others) if others else None
+
+
+_AXES: Final[Sequence[Callable[[Axis], bool]]] = (
+    lambda axis: axis.kind == "time",
+    lambda axis: bool(axis.order),
+    lambda axis: axis.kind == "number",
+)
+"""What has the axis, whatever comes first."""
+
+
+def _crowd(axes: Mapping[int, Axis]) -> int:
+    """The first key; but of two, one that is too many for colours, if the other is not."""
+    first, *others = axes
+    if len(others) == 1 and len(axes[first].domain) <= MOST_BESIDE < len(axes[others[0]].domain):
+        return others[0]
+    return first
 
 
 def _together(axes: Sequence[Axis]) -> Axis:
@@ -112,8 +150,10 @@ def _together(axes: Sequence[Axis]) -> Axis:
 
 
 def _axis(answer: Answer, index: int) -> Axis:
-    values, title = _values(answer, index), shortened(printable(answer.columns[index]))
-    names = _labels(values)
+    name, values = answer.columns[index], _values(answer, index)
+    if name in answer.buckets:
+        return _bucket_axis(answer, name, values)
+    title, names = called(answer, name), _labels(values)
     labels = tuple(names[value] for value in values)
     some = {value for value in values if value is not None}
     places: list[Any]
@@ -128,12 +168,24 @@ def _axis(answer: Answer, index: int) -> Axis:
     return Axis(title, kind, tuple(places), labels)
 
 
-def _labels(values: Sequence[Any]) -> dict[Any, str]:
+def _bucket_axis(answer: Answer, name: str, values: Sequence[Any]) -> Axis:
+    """Ranges in their order, whatever the answer's is."""
+    buckets = answer.buckets[name]
+    known = {value for value in values if drawable(value) is not None}
+    texts = {value: buckets.label(value) if value in known else text_of(value) for value in values}
+    names = _labels(values, texts)
+    order = [names[value] for value in (*sorted(known), *(value for value in texts if value not in known))]
+    labels = tuple(names[value] for value in values)
+    title = shortened(printable(answer.words.get(name, name)))
+    return Axis(title, "ordinal", labels, labels, tuple(dict.fromkeys(order)))
+
+
+def _labels(values: Sequence[Any], texts: Mapping[Any, str] | None = None) -> dict[Any, str]:
     """A label for each key; no two of one text, so that a text 'NULL' stays apart from NULL."""
     labels: dict[Any, str] = {}
     taken = set()
     for value in sorted(dict.fromkeys(values), key=lambda value: value is not None):
-        text = shortened(text_of(value), MOST_LETTERS)
+        text = shortened(text_of(value) if texts is None else texts[value], MOST_LETTERS)
         label, number = text, 2
         while label in taken:
             label, number = f"{text} ({number})", number + 1
@@ -154,16 +206,21 @@ def _moment(value: date | None) -> str | None:
 def _rows_with_room(axis: Axis, by: Axis | None, room: int) -> tuple[list[int], list[str]]:
     """The rows that have room, and a sentence about the others."""
     rows, remarks = list(range(len(axis.labels))), list[str]()
+    empty = {label for label in axis.domain if axis.order and label.startswith(NO_VALUE)}
+    if empty:
+        rows = [row for row in rows if axis.labels[row] not in empty]
+        remarks.append(f"{counted(len(empty), 'key')} that no {axis.title} can have: not drawn")
     limits = list[tuple[Axis, int]]()
-    if by is not None and len(by.domain) > len(COLOURS):
+    if by is not None:
         limits.append((by, MOST_FACETS))
     if axis.kind in ("text", "ordinal"):
         limits.append((axis, MOST_KEYS))
     for each, most in limits:
-        if len(each.domain) > most:
-            shown = set(each.domain[:most])
+        domain = each.cut(rows).domain
+        if len(domain) > most:
+            shown = set(domain[:most])
             rows = [row for row in rows if each.labels[row] in shown]
-            remarks.append(f"the first {most:,} of {len(each.domain):,} values of {each.title} are shown")
+            remarks.append(f"the first {most:,} of {len(domain):,} values of {each.title} are shown")
     if len(rows) > room:
         remarks.append(f"the first {room:,} of {len(rows):,} rows are shown")
     return rows[:room], remarks
@@ -175,12 +232,13 @@ def _rows_with_room(axis: Axis, by: Axis | None, room: int) -> tuple[list[int], 
 def _panel(answer: Answer, index: int, rows: Sequence[int], axis: Axis, by: Axis | None) -> Panel:
     name = answer.columns[index]
     records = []
-    for at, row in enumerate(rows):
+    for row in rows:
         record = record_of(
             answer.rows[row][index], number_ends(answer.intervals[row].get(name)), answer.ranks.get(name)
         )
-        records.append({"key": axis.places[at], "name": axis.labels[at], **_part(by, at), **record})
-    return Panel(shortened(printable(name)), axis, by, records)
+        records.append({"key": axis.places[row], "name": axis.labels[row], **_part(by, row), **record})
+    parts = None if by is None else by.cut(rows)
+    return Panel(shortened(printable(name)), axis.cut(rows), parts, records, called(answer, name))
 
 
 def _part(by: Axis | None, row: int) -> Record:
@@ -190,19 +248,20 @@ def _part(by: Axis | None, row: int) -> Record:
 def record_of(value: Any, interval: tuple[float, float] | None, rank: int | None = None) -> Record:
     """A value and its interval, as charts hold them."""
     low, high = (None, None) if interval is None else map(drawable, interval)
-    digits = figure(value, interval, rank)
+    digits = figure(value, interval)
     shown = f"{digits.value} {digits.sign} {digits.margin}" if digits.sign else digits.value
     if low is None or high is None:  # half a bar would look like a whole one
         low = high = None
     ends = "not known" if interval is None else " … ".join(figure(end, None).value for end in interval)
-    ranks = f"± {digits.margin}" if interval is None and digits.sign else None
+    is_ranked = interval is None and rank is not None and value is not None
     return {
         "value": drawable(value),
         "low": low,
         "high": high,
         "shown": shown,
-        "interval": ranks or ends,
-        "ranks": ranks,
+        "interval": f"rank error ≤ {rank:,} rows" if is_ranked else ends,
+        "ranked": is_ranked,
+        "zero": low is not None and high is not None and low <= 0 <= high,
     }
 
 
@@ -233,7 +292,7 @@ def _listed(answer: Answer, index: int, rows: Sequence[int], keys: Sequence[int]
     places = tuple(record["key"] for record in records)
     facets = None if groups is None else groups.cut([row for row, *_ in listed])
     axis = Axis("value", "bars" if width is None else "bins", places, labels)
-    return Panel(shortened(printable(name)), axis, facets, records)
+    return Panel(shortened(printable(name)), axis, facets, records, called(answer, name))
 
 
 def _width(values: Sequence[Any]) -> float | None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import import_module
+from textwrap import wrap
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
@@ -57,11 +58,15 @@ def chart_of(records: Iterable[Mapping[str, Any]]) -> Any:
     return alt.Chart(alt.Data(values=tuple(records)))  # a list would be copied with every change to the chart
 
 
-def dressed(chart: Any, theme: Theme, title: str, subtitle: Sequence[str]) -> ChartType:
-    """A chart with its title, ready to be shown or saved."""
+def dressed(
+    chart: Any, theme: Theme, title: str, subtitle: Sequence[str], *, letters: int = 96, label: int = 320
+) -> ChartType:
+    """A chart with its title, ready to be shown or saved: so many letters to a line, so many pixels to a label."""
     alt = altair()
-    titled = chart.properties(title=alt.Title(title, subtitle=list(subtitle)))
-    done: ChartType = titled.configure(**_config(theme))
+    lines = [line for text in subtitle for line in wrap(text, letters, break_long_words=False)]
+    heading = wrap(title, letters * 3 // 4) or [""]
+    titled = chart.properties(title=alt.Title(heading if len(heading) > 1 else heading[0], subtitle=lines))
+    done: ChartType = titled.configure(**_config(theme, label))
     return done
 
 
@@ -79,7 +84,7 @@ def shortened(text: str, most: int = 80) -> str:
     return text if len(text) <= most else f"{text[: most - 1]}…"
 
 
-def _config(theme: Theme) -> dict[str, Any]:
+def _config(theme: Theme, label: int) -> dict[str, Any]:
     ink = {"labelColor": theme.text, "titleColor": theme.text}
     return {
         "background": theme.background,
@@ -102,7 +107,7 @@ def _config(theme: Theme) -> dict[str, Any]:
             "gridColor": theme.grid,
             "tickColor": NEUTRAL,
             "labelFontSize": 12,
-            "labelLimit": 320,
+            "labelLimit": label,
             "maxExtent": 400,
             "titleFontSize": 12,
             "titleFontWeight": "normal",

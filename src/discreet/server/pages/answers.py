@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
-from typing import Any, Final
+from typing import Any, Final, Literal
 
+import msgspec
 from fastapi import APIRouter
 from starlette.responses import Response
 
 from discreet.answers import Answer
 from discreet.answers.layout import answer_parts, budget_words, cost_words
-from discreet.answers.plots.embedded import picture
+from discreet.answers.plots.answer import NARROW, WIDE, answer_chart
+from discreet.answers.plots.embedded import picture, png_of, svg_of
 from discreet.answers.saving import csv_of
 from discreet.answers.wire import answer_written
 from discreet.errors import Refused
@@ -23,6 +26,12 @@ MOST_DRAWN: Final = 60
 """Rows beyond which a picture says less than the table."""
 MOST_LISTED: Final = 1000
 """Rows of a page; the file has them all."""
+FILES: Final[dict[str, tuple[str, str, Callable[[Any], str | bytes]]]] = {
+    "svg": ("image/svg+xml", "svg", svg_of),
+    "png": ("image/png", "png", png_of),
+    "json": ("application/json", "vl.json", lambda chart: msgspec.json.encode(chart.to_dict())),
+}
+"""What a picture can be taken along as."""
 
 
 def _context(page_access: PageAccess, number: int) -> dict[str, Any]:
@@ -36,18 +45,20 @@ def _context(page_access: PageAccess, number: int) -> dict[str, Any]:
         "hidden": max(0, len(answer.rows) - MOST_LISTED),
         "cost": cost_words(answer.cost, answer.guarantee),
         "budget": budget_words(answer.used, answer.more),
-        "chart": _drawn(answer),
+        "charts": _drawn(answer),
         "python": python_code(url, page_access.name, entry.question, entry.call),
         "curl": curl(url, page_access.name, entry.question, entry.call),
     }
 
 
-def _drawn(answer: Answer) -> str | None:
+def _drawn(answer: Answer) -> list[str] | None:
+    """The picture for wide pages and the one for phones; none where it would say less than the table, or nothing."""
     if not answer.rows or not answer.noisy or len(answer.rows) > MOST_DRAWN:
-        return ""
+        return []
     names = ", ".join(answer.noisy)
     alt = f"Dots with error bars: {names} for each of {len(answer.rows)} rows; the table below has the same numbers"
-    return picture(partial(answer.plot, "light"), alt)
+    drawn = [picture(partial(answer_chart, answer, "light", layout), alt) for layout in (WIDE, NARROW)]
+    return [svg for svg in drawn if svg is not None] or None
 
 
 @router.get("/{number}.json")
@@ -64,18 +75,19 @@ async def answer_csv(page_access: Anybody, number: Number) -> Response:
     return Response(csv_of(answer), media_type=CSV, headers=_named(f"{page_access.name}-{number}.csv"))
 
 
-@router.get("/{number}/chart.json")
-async def chart_json(page_access: Anybody, number: Number) -> Response:
-    """The Vega-Lite specification of the picture."""
+@router.get("/{number}/chart.{kind}")
+async def chart_file(page_access: Anybody, number: Number, kind: Literal["svg", "png", "json"]) -> Response:
+    """The picture as a file, or its Vega-Lite specification."""
+    media, ending, written = FILES[kind]
 
-    def specified() -> Any:
-        return recalled(page_access.access, number).plot("light").to_dict()
+    def drawn() -> str | bytes:
+        return written(answer_chart(recalled(page_access.access, number)))
 
     try:
-        spec = await page_access.dispatcher.light(specified)
+        content = await page_access.dispatcher.light(drawn)
     except ImportError:
         raise Refused("no-pictures", "altair is not installed here", "pip install 'discreet[plot]'") from None
-    return json_response(spec, 200, **_named(f"{page_access.name}-{number}.vl.json"))
+    return Response(content, media_type=media, headers=_named(f"{page_access.name}-{number}.{ending}"))
 
 
 @router.get("/{number}")

@@ -141,3 +141,14 @@ if (lesson) {
   });
 }
 /* end of learn */
+
+// What is wider than its place says so; the shadow at its edge says it without a script.
+const hints = new WeakMap();
+const measure = (box) => {
+  const hint = hints.get(box) || Object.assign(document.createElement("p"), { className: "scroll-hint", textContent: "Scroll sideways for more →" });
+  if (!hints.has(box)) hints.set(box, hint);
+  if (box.scrollWidth > box.clientWidth + 1) box.before(hint);
+  else hint.remove();
+};
+const sizes = new ResizeObserver((entries) => entries.forEach((entry) => measure(entry.target)));
+document.querySelectorAll(".scroll").forEach((box) => sizes.observe(box));
