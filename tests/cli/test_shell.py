@@ -30,7 +30,7 @@ from discreet.cli import discreet
 from discreet.cli.failures import Failure
 from discreet.cli.shell import terminal
 from discreet.cli.shell.backslash import COMMANDS, obey
-from discreet.cli.shell.completion import KEYWORDS, Vocabulary, choices, functions
+from discreet.cli.shell.completion import Vocabulary, choices
 from discreet.cli.shell.confirm import agree, offer
 from discreet.cli.shell.execute import perform
 from discreet.cli.shell.session import Interrupted, Session, Settings
@@ -44,6 +44,7 @@ from discreet.lab.hospital import build
 from discreet.opening import open as open_curator
 from discreet.policy import read
 from discreet.printing import at_least
+from discreet.sql.vocabulary import KEYWORDS, functions
 from tests.answers.test_answers import answer
 from tests.cli.conversations import Conversation
 from tests.cli.runs import program

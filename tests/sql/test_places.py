@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pytest
 from sqlglot import exp
 
-from discreet.cli.shell.completion import functions
+from discreet.sql.vocabulary import functions
 from discreet.curator.curator import Curator
 from discreet.errors import Refused
 from discreet.sql.places import MAX_WORD

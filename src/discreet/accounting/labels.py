@@ -102,8 +102,15 @@ def labelled(loss: Pure | Concentrated, delta: Fraction | None) -> str:
     """
     if delta is None:
         return loss.words
-    spent = loss.concentrated()
-    return f"ε {at_least(float_up(epsilon_of_rho(spent.rho, delta / 2)))} ({spent.words})"
+    return f"ε {at_least(label_of(loss, delta))} ({loss.concentrated().words})"
+
+
+def label_of(loss: Pure | Concentrated, delta: Fraction | None) -> float:
+    """The ε of a release by itself, under a budget with this δ, rounded up."""
+    if delta is None:
+        assert isinstance(loss, Pure), "a budget without δ has pure losses alone"
+        return float_up(loss.epsilon)
+    return float_up(epsilon_of_rho(loss.concentrated().rho, delta / 2))
 
 
 def part_of(loss: Pure | Concentrated, epsilon: Fraction, delta: Fraction) -> Fraction:

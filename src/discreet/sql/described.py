@@ -72,13 +72,13 @@ def _of(form: str) -> Callable[[Any, int], str | None]:
 
 
 def _both(form: str) -> Callable[[Any, int], str | None]:
-    def told(node: Any, deep: int) -> str | None:
+    def words(node: Any, deep: int) -> str | None:
         if any(isinstance(part.unnest(), exp.Binary) for part in (node.this, node.expression)):
             return None  # words have no parentheses
         left, right = _words(node.this, deep), _words(node.expression, deep)
         return None if left is None or right is None else form.format(left, right)
 
-    return told
+    return words
 
 
 def _count(node: exp.Count, deep: int) -> str | None:
@@ -176,8 +176,8 @@ def buckets_of(below: Any, releases: tuple[Release, ...], items: tuple[tuple[str
     if not isinstance(below, Released):
         return {}
     keys = {column.expr.sql: key.expr for column, key in zip(below.columns, releases[below.number].keys, strict=False)}
-    found = {label: _buckets(expr, keys) for label, expr in items}
-    return {label: buckets for label, buckets in found.items() if buckets is not None}
+    by_label = {label: _buckets(expr, keys) for label, expr in items}
+    return {label: buckets for label, buckets in by_label.items() if buckets is not None}
 
 
 def _buckets(expr: Expr, keys: Mapping[Sql, Expr]) -> Buckets | None:
@@ -217,23 +217,23 @@ def _floor(expr: Expr, line: _Line) -> Undone:
 
 
 def _product(expr: Expr, line: _Line) -> Undone:
-    found = _apart(expr)
-    return None if found is None or found[1] <= 0 else (found[0], line.scaled(1 / found[1]))
+    parts = _apart(expr)
+    return None if parts is None or parts[1] <= 0 else (parts[0], line.scaled(1 / parts[1]))
 
 
 def _sum(expr: Expr, line: _Line) -> Undone:
-    found = _apart(expr)
-    return None if found is None else (found[0], line.moved(-found[1]))
+    parts = _apart(expr)
+    return None if parts is None else (parts[0], line.moved(-parts[1]))
 
 
 def _difference(expr: Expr, line: _Line) -> Undone:
-    found = None if expr.arguments[0].constant else _apart(expr)
-    return None if found is None else (found[0], line.moved(found[1]))
+    parts = None if expr.arguments[0].constant else _apart(expr)
+    return None if parts is None else (parts[0], line.moved(parts[1]))
 
 
 def _quotient(expr: Expr, line: _Line) -> Undone:
-    found = None if expr.arguments[0].constant else _apart(expr)
-    return None if found is None or found[1] <= 0 else (found[0], line.scaled(found[1]))
+    parts = None if expr.arguments[0].constant else _apart(expr)
+    return None if parts is None or parts[1] <= 0 else (parts[0], line.scaled(parts[1]))
 
 
 def _whole_quotient(expr: Expr, line: _Line) -> Undone:

@@ -72,8 +72,8 @@ def answer_chart(answer: Answer, theme: str = "light", layout: Layout = WIDE) ->
     confidence = percent(answer.confidence)
     charts = [_panel_chart(panel, look, layout, width, confidence, alone) for panel in panels]
     chart = charts[0] if alone else altair().concat(*charts, columns=min(layout.columns, 2) if across else 1)
-    told = bars_told(panels, confidence, _along(panels[0], layout, width))
-    heads = [each for each in (_cost(answer), told) if each]
+    claim = bars_told(panels, confidence, _along(panels[0], layout, width))
+    heads = [each for each in (_cost(answer), claim) if each]
     heads = [", ".join(heads)] if len(", ".join(heads)) <= layout.letters else heads
     lines = [*heads, *picture.remarks]
     return dressed(chart, look, _title(panels), lines, letters=layout.letters, label=layout.label)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final, Self
@@ -18,10 +17,10 @@ from discreet.answers.layout import answer_parts, preview_parts
 from discreet.errors import Problem, QueryFailed, Refused
 from discreet.exit.cost import usual_cost
 from discreet.noise import SYSTEM
-from discreet.policy import Kind
 from discreet.server import requests
 from discreet.server.api import entry_of, progress_of
 from discreet.server.dispatch import Submission
+from discreet.server.pages.editor import Followed, examples, vocabulary
 from discreet.server.pages.home import Gauge
 from discreet.server.pages.page_auth import Asking, PageAccess
 from discreet.server.pages.releases import arrived_at, charts_of
@@ -49,7 +48,15 @@ class Written:
     @classmethod
     def of(cls, form: Mapping[str, str]) -> Self:
         names = ("sql", "by", "epsilon", "error", "key", "blocks")
-        return cls(**{name: form[name].strip() for name in names if name in form})
+        written = cls(**{name: form[name].strip() for name in names if name in form})
+        changed = [name for name in ("epsilon", "error") if form.get(f"{name}_was", form.get(name)) != form.get(name)]
+        return replace(written, by=changed[0]) if len(changed) == 1 else written  # who typed there, meant it
+
+    def following(self, followed: Followed) -> Written:
+        """With what the other one of cost and error comes to."""
+        if self.by == "error":
+            return replace(self, epsilon=followed.epsilon or self.epsilon)
+        return replace(self, error=followed.error)
 
     def question(self, *, dummy: bool = False) -> requests.Query:
         """The question as the interface has it."""
@@ -86,6 +93,10 @@ class PreviewBox:
     preview: Preview | None = None
     problem: Mapping[str, Any] | None = None
     edit: Written | None = None
+
+    @property
+    def followed(self) -> Followed:
+        return Followed.of(self.preview)
 
     @property
     def parts(self) -> Any:
@@ -129,35 +140,6 @@ class Listed:
     def of(cls, facts: Facts) -> Self:
         columns = [(column.name, str(column.kind), column_words(column, facts)) for column in facts.columns.values()]
         return cls(facts.name, limits_words(facts), columns)
-
-
-def examples(tables: Mapping[str, Facts]) -> list[str]:
-    """Questions about these tables that are answered."""
-    queries = []
-    for name, facts in tables.items():
-        if facts.public:
-            continue
-        keys = [column.name for column in facts.columns.values() if column.values is not None]
-        numbers = [
-            column.name
-            for column in facts.columns.values()
-            if column.bounds is not None and column.values is None and column.kind in (Kind.INTEGER, Kind.NUMBER)
-        ]
-        table = _quoted(name)
-        queries.append(f"SELECT COUNT(*) AS n FROM {table}")
-        if keys:
-            key = _quoted(keys[0])
-            queries.append(f"SELECT {key}, COUNT(*) AS n\nFROM {table}\nGROUP BY {key}")
-        if keys and numbers:
-            key, number = _quoted(keys[0]), _quoted(numbers[0])
-            queries.append(f"SELECT {key}, AVG({number}) AS average\nFROM {table}\nGROUP BY {key}")
-        elif numbers:
-            queries.append(f"SELECT AVG({_quoted(numbers[0])}) AS average FROM {table}")
-    return queries[:6]
-
-
-def _quoted(name: str) -> str:
-    return name if re.fullmatch(r"[a-z_][a-z0-9_]*", name) else '"' + name.replace('"', '""') + '"'
 
 
 def _usual(page_access: PageAccess) -> str:
@@ -297,6 +279,7 @@ async def _shown(
     tables = dataset.curator.tables()
     if box is None:
         box = await dispatcher.light(_preview_box, page_access, written)
+    written = written.following(box.followed)
     return page_access.show(
         "ask.html",
         status,
@@ -308,6 +291,7 @@ async def _shown(
         tables=[Listed.of(facts) for facts in tables.values()],
         streams=any(facts.stream for facts in tables.values()),
         examples=examples(tables),
+        vocabulary=vocabulary(tables),
         facets=await dispatcher.light(charts_of, dataset.curator),
         gauge=await dispatcher.light(Gauge.of, dataset.curator, page_access.access.caller),
     )

@@ -67,6 +67,7 @@ STATIC: Final = Assets(
         for name, media in {
             "style.css": "text/css; charset=utf-8",
             "script.js": "text/javascript; charset=utf-8",
+            "editor.js": "text/javascript; charset=utf-8",
             "icon.svg": "image/svg+xml",
         }.items()
     }

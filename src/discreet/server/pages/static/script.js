@@ -17,11 +17,22 @@ if (form) {
     try {
       const response = await fetch(form.dataset.preview, { method: "POST", body, credentials: "same-origin" });
       const text = await response.text();
-      if (turn === newest && response.ok && !response.redirected) box.innerHTML = text;
+      if (turn === newest && response.ok && !response.redirected) {
+        box.innerHTML = text;
+        follow(box.querySelector("[data-follows]"));
+      }
     } catch {
       // the page still has its button
     }
     if (turn === newest) box.classList.remove("waiting");
+  };
+  const follow = (found) => { // the one of cost and error that is not set shows what the other comes to
+    if (form.elements.by.value === "error") {
+      if (found && found.dataset.epsilon) epsilon.value = found.dataset.epsilon;
+      slide();
+    } else error.value = found ? found.dataset.error : "";
+    form.elements.epsilon_was.value = epsilon.value;
+    form.elements.error_was.value = error.value;
   };
   const soon = () => {
     clearTimeout(waiting);
@@ -57,6 +68,7 @@ if (form) {
     if (!example) return;
     event.preventDefault();
     sql.value = example.dataset.example;
+    sql.dispatchEvent(new Event("editor:set"));
     sql.focus();
     preview();
   });
@@ -65,6 +77,7 @@ if (form) {
     event.preventDefault();
     const edit = event.target.elements;
     sql.value = edit.sql.value;
+    sql.dispatchEvent(new Event("editor:set"));
     epsilon.value = edit.epsilon.value;
     error.value = edit.error.value;
     choose(edit.by.value);
