@@ -23,7 +23,7 @@ import pytest
 from discreet.accounting import rho_for
 from discreet.policy import read
 from discreet.printing import at_least
-from discreet.server.pages import questions
+from discreet.server.pages import editor
 from discreet.server.pages.home import _inside
 from tests.server.running import HELD, PLAIN, POLICY, Running, build, until
 from tests.server.visitor import BROWSER, Seen, Site, Visitor, shown, site
@@ -55,6 +55,8 @@ FORMS = {
     f"{HOME}/try": (OWNER, ANALYST),
     f"{HOME}/ask": (OWNER, ANALYST),
     f"{HOME}/jobs/0/cancel": (OWNER, ANALYST),
+    f"{HOME}/saved": (OWNER, ANALYST),
+    f"{HOME}/saved/0/remove": (OWNER, ANALYST),
     f"{HOME}/releases": (OWNER, ANALYST),
     f"{HOME}/releases/preview": (OWNER, ANALYST),
     f"{HOME}/ledger/verify": (OWNER, AUDITOR),
@@ -511,7 +513,7 @@ def test_signing_in_leads_to_nobody_else(hospital: Site, back: str) -> None:
 
 def test_examples_are_answered(hospital: Site, analyst: Visitor) -> None:
     tables = hospital.app.state.app_state.datasets["hospital"].curator.tables()
-    found = questions.examples(tables)
+    found = [each.sql for each in editor.examples(tables)]
     assert len(found) >= 3
     for sql in found:
         analyst.ask(sql)

@@ -275,6 +275,26 @@ class Datasets(TypedDict):
     datasets: list[Dataset]
 
 
+class SavedQuery(TypedDict):
+    """A query that its analyst saved under a name."""
+
+    id: str
+    name: str
+    sql: str
+    by: Annotated[Literal["epsilon", "error"], msgspec.Meta(description="Which of the two is set.")]
+    epsilon: str
+    error: str
+    blocks: str
+    at: str
+    answer: Annotated[int | None, msgspec.Meta(description="The number of its last answer; looking at it is free.")]
+
+
+class SavedQueries(TypedDict):
+    """The saved queries of whoever asks, by name."""
+
+    saved: list[SavedQuery]
+
+
 class Entry(TypedDict):
     """A charge."""
 

@@ -123,6 +123,8 @@ CODES: Final[dict[str, Code]] = {
     "no-tokens": Code("nobody could ask: no dataset has a valid token", _SERVER),
     "not-json": Code("a query is sent as JSON", _SERVER, 415),
     "rate-limited": Code("more requests than one token may send", _SERVER, 429),
+    "saved-invalid": Code("a query cannot be saved under this name, or with this text", _PAGES),
+    "saved-limit": Code("an analyst has as many saved queries as there may be", _PAGES, 409),
     "too-large": Code("the request is too large", _SERVER, 413),
     "too-slow": Code("the request took too long to arrive", _SERVER, 408),
     "unauthorized": Code("the token is missing, unknown, expired or revoked", _SERVER, 401),
@@ -130,6 +132,7 @@ CODES: Final[dict[str, Code]] = {
     "unknown-host": Code("the request was meant for another host (DNS rebinding)", _SERVER, 400),
     "unknown-job": Code("the caller has no such job", _SERVER, 404),
     "unknown-route": Code("nothing is at this address", _SERVER, 404),
+    "unknown-saved": Code("the caller has no such saved query", _PAGES, 404),
     # surveys
     "answer-invalid": Code("an answer is not one that the survey's question has", _SURVEYS),
     "invitation": Code("the survey needs an invitation, and this one is missing, unknown or used", _SURVEYS, 403),

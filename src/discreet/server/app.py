@@ -31,6 +31,7 @@ from discreet.server.pages.site import install
 from discreet.server.problems import MEDIA, respond, response_of
 from discreet.server.queue import Queue
 from discreet.server.responses import SCHEMAS, schema_of
+from discreet.server.saved_routes import router as saved_router
 from discreet.server.streams import router as streams_router
 from discreet.version import __version__
 
@@ -44,7 +45,7 @@ HTTP: Final = {
     405: ("method-not-allowed", "this cannot be done here", "see /api/v1/openapi.json for what can"),
 }
 JSON: Final = re.compile(r"application/(?:[\w.-]+\+)?json\s*(?:;|$)", re.IGNORECASE)
-ROUTERS: Final = (router, streams_router, metrics_router)
+ROUTERS: Final = (router, streams_router, saved_router, metrics_router)
 LONGEST_REASON: Final = 300
 LOOK_EVERY: Final = 1.0
 """Seconds between looks at the policy files, and at what runs too long."""

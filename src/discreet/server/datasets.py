@@ -18,6 +18,7 @@ from discreet.ledger import LedgerError
 from discreet.opening import MAKERS, RECALLS
 from discreet.policy import Policy, PolicyError, read
 from discreet.printing import printable
+from discreet.server.saved import SavedQueries
 from discreet.server.tokens import Role, Token, Tokens
 
 log: Final = logging.getLogger("discreet.server")
@@ -49,6 +50,7 @@ class Dataset:
         self, policy: Policy, tokens: Tokens | None = None, progress: Progress | None = None, among: int = 1
     ) -> None:
         self.tokens = tokens or Tokens.of(policy)
+        self.saved = SavedQueries.of(policy)
         self._lock = threading.Lock()
         self._written = self._complained = _written(policy.path)
         self._among = among
@@ -110,6 +112,7 @@ class Dataset:
         if self._dummy is not None:
             self._dummy.close()
         self.tokens.close()
+        self.saved.close()
 
 
 class Datasets(Mapping[str, Dataset]):

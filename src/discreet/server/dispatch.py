@@ -18,7 +18,8 @@ from types import ModuleType
 from typing import Any, Final, TypeVar
 
 from discreet.accounting.part import Part as TablePart
-from discreet.accounting.record import Key
+from discreet.accounting.record import OWNER, Key
+from discreet.answers import Answer
 from discreet.answers.batches import answers_written
 from discreet.answers.call import Call, read, value_read
 from discreet.answers.models import Documented
@@ -57,6 +58,8 @@ class Submission:
     """Whose line it waits in."""
     is_dummy: bool = False
     """It is about dummy data, and free."""
+    note: Callable[[str, int], None] | None = None
+    """Told the text and the number of every answer: the last one of a saved query."""
 
     @classmethod
     def of(cls, dataset: Dataset, caller: Caller, sent: Body, key: str | None = None) -> Submission:
@@ -67,15 +70,25 @@ class Submission:
             key=_key(dataset, caller, sent, key, about),
         )
         curator = dataset.dummy if sent.dummy else dataset.curator
-        return cls(curator, task, f"{dataset.name}/{caller.token}", sent.dummy)
+        note = None if sent.dummy else partial(dataset.saved.answered, caller.analyst)
+        return cls(curator, task, f"{dataset.name}/{caller.token}", sent.dummy, note)
 
     def perform(self) -> Any:
         """The answer, or the document of a model or release."""
-        return document_of(self.curator.perform(self.task))
+        return document_of(self._noted(self.curator.perform(self.task)))
 
     def free(self) -> Any:
         """The same, if it costs nothing; else None."""
-        return document_of(self.curator.free(self.task))
+        return document_of(self._noted(self.curator.free(self.task)))
+
+    def _noted(self, result: Any) -> Any:
+        """A cached answer that was charged to somebody else is no answer of the caller's: its page is not theirs."""
+        if self.note is not None and isinstance(result, Answer) and result.receipt:
+            number = int(result.receipt.partition(":")[0])
+            entry = self.curator.entry(number)
+            if entry is not None and entry.analyst == (self.task.analyst or OWNER):
+                self.note(result.question, number)
+        return result
 
 
 def _made(curator: Curator, sent: Body) -> tuple[Callable[..., Any], Any]:

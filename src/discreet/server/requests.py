@@ -93,6 +93,16 @@ class Query(Question):
     fresh: bool = Field(False, description="Draw noise and charge again, even if the answer is cached.")
 
 
+class Saving(Strict):
+    """A query to be saved: its name, its text, and what it is to cost, or the error that is wanted."""
+
+    name: Name = Field(examples=["patients by ward"])
+    sql: Text
+    epsilon: float | None = None
+    error: Annotated[str, StringConstraints(max_length=1000)] | None = Field(None, examples=["10", "n=10, cost=500"])
+    blocks: Annotated[str, StringConstraints(max_length=100)] | None = None
+
+
 class Working(Strict):
     """A task on private rows and its cost for a unit: `epsilon`, perhaps with `delta`, or `rho`."""
 

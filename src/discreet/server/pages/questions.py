@@ -26,6 +26,7 @@ from discreet.server.pages.page_auth import Asking, PageAccess
 from discreet.server.pages.releases import arrived_at, charts_of
 from discreet.server.problems import Cancelled, document_of
 from discreet.server.queue import Job, State
+from discreet.server.saved import SavedQuery
 
 router: Final = APIRouter(prefix="/data/{dataset}", include_in_schema=False)
 SOON: Final = 2.0
@@ -142,7 +143,8 @@ class Listed:
         return cls(facts.name, limits_words(facts), columns)
 
 
-def _usual(page_access: PageAccess) -> str:
+def usual(page_access: PageAccess) -> str:
+    """The cost that stands in the form before anybody changed it."""
     return f"{usual_cost(page_access.access.dataset.curator.policy):g}"
 
 
@@ -150,9 +152,9 @@ def _usual(page_access: PageAccess) -> str:
 async def editor(
     page_access: Asking, sql: str = "", epsilon: str | None = None, error: str = "", by: str = "epsilon"
 ) -> Response:
-    cost = _usual(page_access) if epsilon is None else epsilon.strip()
+    cost = usual(page_access) if epsilon is None else epsilon.strip()
     written = Written(sql.strip(), by, cost, error.strip())
-    return await _shown(page_access, written)
+    return await show_editor(page_access, written)
 
 
 @router.get("/ask")
@@ -169,7 +171,7 @@ async def preview(page_access: Asking) -> Response:
     form = await page_access.visitor.form()
     written = Written.of(form)
     if not form.get("fragment"):
-        return await _shown(page_access, written)
+        return await show_editor(page_access, written)
     box = await page_access.dispatcher.light(_preview_box, page_access, written)
     return page_access.show("preview.html", here="", written=written, box=box)
 
@@ -181,8 +183,8 @@ async def try_(page_access: Asking) -> Response:
     try:
         answer = await page_access.dispatcher.light(_tried, page_access, written)
     except ANSWERABLE as refused:
-        return await _refused(page_access, written, refused)
-    return await _shown(page_access, written, tried=answer)
+        return await show_refusal(page_access, written, refused)
+    return await show_editor(page_access, written, tried=answer)
 
 
 def _tried(page_access: PageAccess, written: Written) -> Answer:
@@ -202,11 +204,11 @@ async def ask(page_access: Asking) -> Response:
             Submission.of(page_access.access.dataset, page_access.access.caller, written.question(), key)
         )
     except ANSWERABLE as refused:
-        return await _refused(page_access, written, refused)
+        return await show_refusal(page_access, written, refused)
     if isinstance(outcome, Answer):
         return await _arrived(page_access, written, outcome)
     if await dispatcher.wait(outcome, SOON) and isinstance(failure := outcome.result.exception(), ANSWERABLE):
-        return await _refused(page_access, written, failure)
+        return await show_refusal(page_access, written, failure)
     return RedirectResponse(f"{page_access.path}/jobs/{outcome.id}", 303)
 
 
@@ -216,7 +218,7 @@ async def _arrived(page_access: PageAccess, written: Written, answer: Answer) ->
     is_own = bool(number) and await page_access.dispatcher.light(_is_own, page_access, int(number))
     if is_own:
         return RedirectResponse(f"{page_access.path}/answers/{number}", 303)
-    return await _shown(page_access, written, tried=answer)
+    return await show_editor(page_access, written, tried=answer)
 
 
 def _is_own(page_access: PageAccess, number: int) -> bool:
@@ -240,7 +242,7 @@ async def job_page(page_access: Asking, job: str) -> Response:
         answer = queued.result.result()
         if not isinstance(answer, Answer):
             return RedirectResponse(arrived_at(page_access, answer), 303)
-        return await _arrived(page_access, Written(answer.question, epsilon=_usual(page_access)), answer)
+        return await _arrived(page_access, Written(answer.question, epsilon=usual(page_access)), answer)
     stopped = queued.state is State.CANCELLED and isinstance(failure, QueryFailed)
     problem = document_of(Cancelled() if stopped else failure)
     return page_access.show("problem.html", problem["status"], here="", problem=problem)
@@ -262,19 +264,21 @@ def _job(page_access: PageAccess, name: str) -> Job:
     return queued
 
 
-async def _refused(page_access: PageAccess, written: Written, refused: Problem) -> Response:
+async def show_refusal(page_access: PageAccess, written: Written, refused: Problem) -> Response:
     edit = await page_access.dispatcher.light(_edit, page_access, written, refused)
     problem = document_of(refused)
-    return await _shown(page_access, written, PreviewBox(problem=problem, edit=edit), status=problem["status"])
+    return await show_editor(page_access, written, PreviewBox(problem=problem, edit=edit), status=problem["status"])
 
 
-async def _shown(
+async def show_editor(
     page_access: PageAccess,
     written: Written,
     box: PreviewBox | None = None,
     tried: Answer | None = None,
     status: int = 200,
+    opened: SavedQuery | None = None,
 ) -> Response:
+    """The page on which queries are written; `opened` is the saved query that stands in it."""
     dispatcher, dataset = page_access.dispatcher, page_access.access.dataset
     tables = dataset.curator.tables()
     if box is None:
@@ -292,6 +296,8 @@ async def _shown(
         streams=any(facts.stream for facts in tables.values()),
         examples=examples(tables),
         vocabulary=vocabulary(tables),
+        opened=opened,
+        saved=await dispatcher.light(dataset.saved.all, page_access.access.caller.analyst),
         facets=await dispatcher.light(charts_of, dataset.curator),
         gauge=await dispatcher.light(Gauge.of, dataset.curator, page_access.access.caller),
     )

@@ -14,14 +14,15 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from discreet.errors import Refused
 from discreet.server.learn.routes import router as learn
-from discreet.server.pages import answers, home, ledger, owner, questions, releases, streams
+from discreet.server.pages import answers, home, ledger, owner, questions, releases, saved, streams
 from discreet.server.pages.page_auth import SignIn, visitor
 from discreet.server.pages.rendering import page
 from discreet.server.pages.sessions import Sessions
 from discreet.server.problems import MEDIA, document_of
 
 ROUTERS: Final = (
-    home.router, learn, answers.router, ledger.router, streams.router, owner.router, releases.router, questions.router
+    home.router, learn, answers.router, ledger.router, streams.router, owner.router, releases.router, saved.router,
+    questions.router,
 )  # fmt: skip
 NOT_PAGES: Final = ("/api/", "/metrics", "/static/")
 MACHINES: Final = "openapi.json"

@@ -86,7 +86,12 @@ if (form) {
     preview();
   });
   form.addEventListener("keydown", (event) => {
-    if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) form.querySelector("button").click();
+    if (event.key !== "Enter") return;
+    if (event.ctrlKey || event.metaKey) form.querySelector("[data-run]").click();
+    else if (event.target.name === "name") {
+      event.preventDefault();
+      form.querySelector("[data-save]").click();
+    }
   });
 }
 
