@@ -82,7 +82,13 @@ def test_names_can_be_seen(store: SavedQueries, name: str) -> None:
 
 @pytest.mark.parametrize(
     "wrong",
-    [query(sql=""), query(sql="x" * (MOST_LETTERS + 1)), query(by="rho"), query(error="9" * 1001), query(blocks="9" * 1001)],
+    [
+        query(sql=""),
+        query(sql="x" * (MOST_LETTERS + 1)),
+        query(by="rho"),
+        query(error="9" * 1001),
+        query(blocks="9" * 1001),
+    ],
 )
 def test_sizes_have_limits(store: SavedQueries, wrong: SavedQuery) -> None:
     with pytest.raises(Refused) as refused:
@@ -224,8 +230,18 @@ def test_the_same_over_http(hospital: Site) -> None:
     [
         ({"by": "epsilon", "epsilon": "0.1"}, "epsilon", "0.1", "[0-9]+"),
         ({"by": "error", "error": "100"}, "error", r"0\.[0-9]+", "100"),
-        ({"by": "epsilon", "epsilon": "0.1", "epsilon_was": "0.1", "error": "100", "error_was": "84"}, "error", None, "100"),
-        ({"by": "error", "epsilon": "0.1", "epsilon_was": "0.3", "error": "9", "error_was": "9"}, "epsilon", "0.1", None),
+        (
+            {"by": "epsilon", "epsilon": "0.1", "epsilon_was": "0.1", "error": "100", "error_was": "84"},
+            "error",
+            None,
+            "100",
+        ),
+        (
+            {"by": "error", "epsilon": "0.1", "epsilon_was": "0.3", "error": "9", "error_was": "9"},
+            "epsilon",
+            "0.1",
+            None,
+        ),
         ({"by": "error", "epsilon": "1", "epsilon_was": "2", "error": "9", "error_was": "8"}, "error", None, "9"),
     ],
     ids=["cost", "error", "typed an error", "typed a cost", "typed both"],

@@ -8,11 +8,11 @@ from collections.abc import Iterator
 import pytest
 from sqlglot import exp
 
-from discreet.sql.vocabulary import functions
 from discreet.curator.curator import Curator
 from discreet.errors import Refused
 from discreet.sql.places import MAX_WORD
 from discreet.sql.read import DIALECTS
+from discreet.sql.vocabulary import functions
 from discreet.sql.wording import NAMES
 from tests.sql import tiny
 from tests.sql.fixtures import REFUSED

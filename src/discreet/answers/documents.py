@@ -17,6 +17,9 @@ from discreet.accounting.balance import Balance as Balance
 from discreet.accounting.balance import Used as Used
 from discreet.answers.consistency import LIST as LIST
 from discreet.answers.consistency import consistent
+from discreet.answers.shown_documents import Buckets as Buckets
+from discreet.answers.shown_documents import SavedQueries as SavedQueries
+from discreet.answers.shown_documents import SavedQuery as SavedQuery
 from discreet.errors import Edit as Edit
 
 Number = int | float
@@ -40,18 +43,6 @@ class Guarantee(TypedDict):
 
     epsilon: Number
     delta: Number | None
-
-
-class Buckets(TypedDict):
-    """Which values a number stands for: k for those from start + k·step to below `width` more."""
-
-    start: Annotated[str, msgspec.Meta(description="Exact, such as 10/3.")]
-    step: str
-    width: str
-    anchor: Annotated[str, msgspec.Meta(description="Ranges begin whole widths from here.")]
-    whole: Annotated[bool, msgspec.Meta(description="Whether all values are whole numbers.")]
-    first: NotRequired[Annotated[int, msgspec.Meta(description="Numbers before stand for all smaller values.")]]
-    last: NotRequired[Annotated[int, msgspec.Meta(description="Numbers after stand for all larger values.")]]
 
 
 class Answer(TypedDict):
@@ -275,26 +266,6 @@ class Datasets(TypedDict):
     datasets: list[Dataset]
 
 
-class SavedQuery(TypedDict):
-    """A query that its analyst saved under a name."""
-
-    id: str
-    name: str
-    sql: str
-    by: Annotated[Literal["epsilon", "error"], msgspec.Meta(description="Which of the two is set.")]
-    epsilon: str
-    error: str
-    blocks: str
-    at: str
-    answer: Annotated[int | None, msgspec.Meta(description="The number of its last answer; looking at it is free.")]
-
-
-class SavedQueries(TypedDict):
-    """The saved queries of whoever asks, by name."""
-
-    saved: list[SavedQuery]
-
-
 class Entry(TypedDict):
     """A charge."""
 
@@ -404,7 +375,7 @@ class Stored(TypedDict):
 
 SENT: Final = (
     Answer, Preview, Model, Scores, Release, Batch, Waiting, Tables, Balance, Datasets, Streams, Entries, Count,
-    Verified, Health, Problem, Schema,
+    Verified, Health, Problem, Schema, SavedQuery, SavedQueries,
 )  # fmt: skip
 """All that a server sends."""
 _DECODERS: Final[dict[Any, msgspec.json.Decoder[Any]]] = {

@@ -1,6 +1,6 @@
 """Saved queries: named texts with their cost, each its analyst's own, and the number of its last answer.
 
-Nothing here is private data: a text, a name, and the number of a charge in the ledger, from which the answer is recalled.
+Nothing here is private data: a text, a name, and the number of a charge, by which the ledger recalls the answer.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ MOST_SAVED: Final = 100
 MOST_LETTERS: Final = 20_000
 LONGEST_NAME: Final = 80
 LONGEST_FIELD: Final = 1_000
-SCHEMA: Final = (
+TABLE: Final = (
     "CREATE TABLE IF NOT EXISTS saved (id TEXT PRIMARY KEY, holder TEXT NOT NULL, name TEXT NOT NULL, "
     "sql TEXT NOT NULL, digest TEXT NOT NULL, chosen TEXT NOT NULL, epsilon TEXT NOT NULL, error TEXT NOT NULL, "
-    "blocks TEXT NOT NULL, saved TEXT NOT NULL, answer INTEGER, UNIQUE (holder, name)) STRICT",
-    "CREATE INDEX IF NOT EXISTS saved_by_text ON saved (holder, digest)",
+    "blocks TEXT NOT NULL, saved TEXT NOT NULL, answer INTEGER, UNIQUE (holder, name)) STRICT"
 )
+INDEX: Final = "CREATE INDEX IF NOT EXISTS saved_by_text ON saved (holder, digest)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,8 +105,8 @@ class SavedQueries:
         """Under its name: what had that name before is replaced."""
         query, whose = query.checked(), holder or OWNER
         made = datetime.now(UTC).isoformat(timespec="seconds")
-        row = (SYSTEM.bytes(8).hex(), whose, query.name, query.sql, _digest(query.sql), query.by, query.epsilon)
-        row = (*row, query.error, query.blocks, made, query.answer)
+        text = (SYSTEM.bytes(8).hex(), whose, query.name, query.sql, _digest(query.sql))
+        row = (*text, query.by, query.epsilon, query.error, query.blocks, made, query.answer)
         with self._open() as connection:
             connection.execute("BEGIN IMMEDIATE")
             others = "SELECT COUNT(*) FROM saved WHERE holder = ? AND name <> ?"
@@ -173,7 +173,7 @@ def _connected(path: Path | None) -> sqlite3.Connection:
         os.close(os.open(path, os.O_CREAT | os.O_WRONLY | os.O_CLOEXEC, 0o600))
     connection = sqlite3.connect(path or ":memory:", timeout=30, isolation_level=None, check_same_thread=False)
     connection.execute("PRAGMA journal_mode = WAL")
-    for statement in SCHEMA:
+    for statement in (TABLE, INDEX):
         connection.execute(statement)
     return connection
 

@@ -12,7 +12,7 @@ from starlette.responses import Response
 from discreet.answers import documents
 from discreet.server import requests
 from discreet.server.access import Asking, app_state
-from discreet.server.api import json_response, returns
+from discreet.server.responses import json_response, returns
 from discreet.server.saved import SavedQuery
 
 router: Final = APIRouter(prefix="/api/v1/datasets/{dataset}/saved", tags=["looking"])
@@ -30,9 +30,8 @@ async def saved(request: Request, access: Asking) -> Response:
 async def save(request: Request, access: Asking, saving: requests.Saving) -> Response:
     """Save a query under a name: what had that name before is replaced. Nothing is run, and nothing charged."""
     by = "epsilon" if saving.error is None else "error"
-    fields = {"epsilon": saving.epsilon, "error": saving.error, "blocks": saving.blocks}
-    texts = {name: str(value) for name, value in fields.items() if value is not None}
-    query = SavedQuery(saving.name, saving.sql, by, **texts)
+    epsilon = "" if saving.epsilon is None else f"{saving.epsilon:g}"
+    query = SavedQuery(saving.name, saving.sql, by, epsilon, saving.error or "", saving.blocks or "")
     work = partial(access.dataset.saved.save, access.caller.analyst, query)
     return json_response(_written(await app_state(request).dispatcher.light(work)))
 

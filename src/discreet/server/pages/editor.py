@@ -1,4 +1,4 @@
-"""What stands around the field for SQL: the words that complete it, examples, and the cost and the error that follow."""
+"""Around the field for SQL: the words that complete it, examples, and the cost and the error that follow."""
 
 from __future__ import annotations
 
@@ -18,10 +18,7 @@ from discreet.sql.vocabulary import KEYWORDS, functions, written
 
 def vocabulary(tables: Mapping[str, Facts]) -> str:
     """The names that an analyst may use, as the editor reads them. Of values it says nothing."""
-    listed = [
-        {"name": written(name), "columns": list(map(written, _columns(facts)))}
-        for name, facts in tables.items()
-    ]
+    listed = [{"name": written(name), "columns": list(map(written, _columns(facts)))} for name, facts in tables.items()]
     words = {"tables": listed, "functions": functions(), "keywords": KEYWORDS}
     return json.dumps(words, ensure_ascii=False, separators=(",", ":"))
 
@@ -85,7 +82,9 @@ class Followed:
     def of(cls, preview: Preview | None) -> Followed:
         if preview is None or preview.loss.is_zero:
             return cls()
-        halves = {name: half_width(half).replace(",", "") for name, half in preview.error.items() if half < float("inf")}
+        halves = {
+            name: half_width(half).replace(",", "") for name, half in preview.error.items() if half < float("inf")
+        }
         if any(mark in name for name in halves for mark in ",="):  # no field could hold them apart
             halves = {}
         one = len(preview.noise) == 1 and len(halves) == 1
