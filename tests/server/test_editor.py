@@ -1,4 +1,4 @@
-"""The editor in a real browser: colours, completion by keys alone, what follows what, and texts that are out to harm."""
+"""The editor in a real browser: colours, completion by keys alone, what follows, and texts that are out to harm."""
 
 from __future__ import annotations
 
@@ -79,7 +79,8 @@ def hostile_page(route: Route) -> None:
     tables = [{"name": written(name), "columns": [written(each) for each in HOSTILE]} for name in HOSTILE]
     words = html.escape(json.dumps({"tables": tables, "functions": ["COUNT("], "keywords": ["SELECT", "GROUP BY"]}))
     body = f"""<!doctype html><html lang="en"><title>x</title><label for="sql">SQL</label>
-    <textarea id="sql" data-vocabulary="{words}"></textarea><script src="{STATIC.address("editor.js")}" defer></script>"""
+    <textarea id="sql" data-vocabulary="{words}"></textarea>
+    <script src="{STATIC.address("editor.js")}" defer></script>"""
     route.fulfill(body=body, content_type="text/html; charset=utf-8", headers=HEADERS)
 
 
@@ -106,7 +107,10 @@ def test_names_and_texts_run_nothing_and_long_ones_stay_plain(browser: Browser, 
         expect(page.locator(".editor.coloured")).to_have_count(0)
         assert page.locator(".paint span").count() == 0
         assert len(field.input_value()) == 7 * MOST_COLOURED  # and is drawn by the field itself
-        assert page.evaluate("getComputedStyle(document.querySelector('textarea')).webkitTextFillColor") != "rgba(0, 0, 0, 0)"
+        assert (
+            page.evaluate("getComputedStyle(document.querySelector('textarea')).webkitTextFillColor")
+            != "rgba(0, 0, 0, 0)"
+        )
 
 
 def test_on_a_phone_answers_have_a_picture_of_their_own_and_tables_say_that_they_scroll(

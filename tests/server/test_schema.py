@@ -67,6 +67,9 @@ WAYS = [
     ("get", "datasets/{dataset}/releases/{number}"),
     ("get", "datasets/{dataset}/jobs/{job}"),
     ("delete", "datasets/{dataset}/jobs/{job}"),
+    ("get", "datasets/{dataset}/saved"),
+    ("post", "datasets/{dataset}/saved"),
+    ("delete", "datasets/{dataset}/saved/{saved}"),
     ("get", "datasets/{dataset}/answers/{number}"),
     ("get", "datasets/{dataset}/answers/{number}.json"),
     ("get", "datasets/{dataset}/answers/{number}.csv"),
@@ -133,7 +136,7 @@ def test_real_answers_are_as_the_document_says(document: Any, owner: dict[str, s
         "datasets",
         *(
             f"datasets/{{dataset}}/{end}"
-            for end in ("tables", "streams", "budget", "ledger", "ledger.csv", "ledger/verify")
+            for end in ("tables", "streams", "saved", "budget", "ledger", "ledger.csv", "ledger/verify")
         ),
     ],
 )
