@@ -284,7 +284,8 @@ USUAL = "usual values are 0.01 to 10"
             [BUDGET, UNIT, TABLES, "analyst = {}"],
             (
                 "analyst: unknown key; did you mean 'analysts'? "
-                "allowed: name, state, max_cost, implicit_bounds, budget, unit, tables, analysts, server, statement"
+                "allowed: name, state, max_cost, engine, engine_schema, implicit_bounds, budget, unit, tables, "
+                "analysts, server, statement"
             ),
         ),
         ([BUDGET, UNIT, TABLES, "analysts = 1"], "analysts: must be a table, not an integer; begin it with [analysts]"),

@@ -21,6 +21,7 @@ from discreet.engines.problems import SourceError
 from discreet.errors import QueryFailed
 from discreet.ledger import Ledger
 from discreet.policy import Policy
+from discreet.policy.engines import POSTGRES
 
 MOST_OPEN: Final = 4
 """Engines over blocks that stay open for the next who asks about the same."""
@@ -95,8 +96,15 @@ class Versions:
         with suppress(SourceError):
             current = prepared(self._policy, self._ledger, self._progress, self._among)
             if current == version:
-                return DuckDB(self._policy, version, self._progress, self._among, blocks)
+                return self._engine(version, blocks)
         raise unreadable() if current in (None, version) else OutdatedError
+
+    def _engine(self, version: int, blocks: Mapping[str, Sequence[Path]] | None) -> DuckDB:
+        if self._policy.engine == POSTGRES:
+            from discreet.engines.postgres_engine import Postgres
+
+            return Postgres(self._policy, version, self._progress, self._among)
+        return DuckDB(self._policy, version, self._progress, self._among, blocks)
 
     def close(self) -> None:
         with self._lock:

@@ -50,6 +50,7 @@ from discreet.engines.stopping import beside
 from discreet.files import locked
 from discreet.noise import SYSTEM
 from discreet.policy import Column, Kind, Policy, Source, Table
+from discreet.policy.engines import DUCKDB, POSTGRES
 from discreet.policy.layout import (
     BEFORE,
     BLOCK,
@@ -69,6 +70,8 @@ LOOK: Final = 0.2
 """Seconds between looks at how far a statement is."""
 LAYOUT: Final = 10
 """Counts up when copies made before can no longer be used."""
+INSIDE: Final = 1
+"""The same for copies inside of databases."""
 MADE: Final = "_discreet_copy"
 """The table with the name of the copy, which no other copy has."""
 _COPY: Final = re.compile(r"([0-9]+)\.[0-9a-f]{16}\.duckdb(?:\.wal)?")
@@ -96,7 +99,7 @@ def private_copy(
             _sweep(folder)
             temporary = folder / f"{os.getpid()}.tmp"
             try:
-                reports = _write(policy, temporary, secret(policy.state), progress, among)
+                reports = _write(policy, version, temporary, progress, among)
                 temporary.replace(target)
             finally:
                 _sweep(folder)
@@ -128,6 +131,10 @@ def forget_others(policy: Policy, version: int) -> None:
     for path, other in copies(policy.state / "data"):
         if other != version:
             path.unlink(missing_ok=True)
+    if policy.engine == POSTGRES:
+        from discreet.engines import postgres_copy as inside
+
+        inside.forget(policy, secret(policy.state), version)
 
 
 def secret(state: Path) -> str:
@@ -172,13 +179,20 @@ def _fingerprint(policy: Policy) -> str:
         ]
         for table in copied_tables(policy)
     }
-    described = json.dumps([LAYOUT, here, policy.unit_kind, tables], sort_keys=True)
+    elsewhere = [] if policy.engine == DUCKDB else [policy.engine, policy.engine_schema, INSIDE]
+    described = json.dumps([LAYOUT, here, policy.unit_kind, tables, *elsewhere], sort_keys=True)
     return hashlib.sha256(described.encode()).hexdigest()[:16]
 
 
 def _read_from(source: Source) -> str:
     """Where rows come from; of a database also as whom, because roles may see different rows."""
     return str(source) if source.login is None else f"{source} as {source.login.user}"
+
+
+def held_tables(policy: Policy) -> list[Table]:
+    """The tables whose rows the file of a copy holds: all that are copied, or the public ones, where a database
+    computes and private rows stay in it."""
+    return [table for table in copied_tables(policy) if table.is_public or policy.engine == DUCKDB]
 
 
 def copied_tables(policy: Policy) -> list[Table]:
@@ -198,23 +212,42 @@ def facts_of(column: Column) -> tuple[object, ...]:
     )
 
 
-def _write(policy: Policy, target: Path, key: str, progress: Progress | None, among: int) -> dict[str, Report]:
+def _write(policy: Policy, version: int, target: Path, progress: Progress | None, among: int) -> dict[str, Report]:
     demand_apart(policy)
+    key, called = secret(policy.state), SYSTEM.bytes(16).hex()
     with (
         scratch(policy.state) as folder,
         connect(target, spill=policy.state, among=among, preserve_insertion_order=False) as connection,
     ):
         target.chmod(0o600)
         sources = Sources(policy, connection, folder, progress)
-        sources.read_together(table.name for table in copied_tables(policy))
+        sources.read_together(table.name for table in held_tables(policy))
         sources.spark.key = hashlib.sha256(f"spark {key}".encode()).hexdigest()
         sources.staging.aside = connection
-        connection.execute(f"CREATE TABLE {MADE} AS SELECT {literal(SYSTEM.bytes(16).hex())} AS name")
-        for table in copied_tables(policy):
+        connection.execute(f"CREATE TABLE {MADE} AS SELECT {literal(called)} AS name")
+        for table in held_tables(policy):
             with _reported(connection, table.name, progress):
                 _create(sources, table, key)
         forget_aside(policy, sources.staging.used)
+        if policy.engine == POSTGRES:
+            _inside(policy, version, called, connection, progress)
     return sources.reports
+
+
+def _inside(
+    policy: Policy, version: int, called: str, connection: duckdb.DuckDBPyConnection, progress: Progress | None
+) -> None:
+    """The private tables, made by the database that they lie in, and the public ones beside them."""
+    from discreet.engines import postgres_copy as inside
+
+    public = {}
+    for table in held_tables(policy):
+        described = connection.execute(f"DESCRIBE {name(table.name)}").fetchall()
+        columns = inside.usable({row[0]: row[1] for row in described})
+        listed = ", ".join(map(name, columns)) or "1"
+        public[table.name] = columns, connection.execute(f"SELECT {listed} FROM {name(table.name)}").fetchall()
+    key = secret(policy.state)
+    inside.make(policy, inside.Names.of(key, version, called), key, public, progress)
 
 
 def _create(sources: Sources, table: Table, key: str) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 import duckdb
 
 from discreet.engines.connection import connect, lock_up
-from discreet.engines.copy import MADE, Progress, copied_tables, private_copy, secret
+from discreet.engines.copy import MADE, Progress, held_tables, private_copy, secret
 from discreet.engines.session import Session
 from discreet.engines.text import reading_parquet
 from discreet.policy import Policy, Table
@@ -42,7 +42,7 @@ class DuckDB(Session):
         connection = connect(spill=policy.state, among=self._among)
         connection.execute(f"CREATE MACRO discreet_secret() AS {literal(secret(policy.state))}")
         connection.execute(f"ATTACH {literal(str(self.path))} AS private (READ_ONLY)")
-        for table in copied_tables(policy):
+        for table in held_tables(policy):
             connection.execute(f"CREATE VIEW {name(table.name)} AS SELECT * FROM private.{name(table.name)}")
         for table in policy.streams.values():
             files = [str(path) for path in self._blocks.get(table.name, ())]

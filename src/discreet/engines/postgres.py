@@ -95,7 +95,7 @@ class Snapshot:
             raise SourceError(label, f"there is no table {schema}.{table} in the database", fix)
         oid, kind, filtered, readable = matching[0]
         if not readable:
-            raise SourceError(label, *_REASONS["42501"])
+            raise SourceError(label, *REASONS["42501"])
         held = self.query(_COLUMNS, {"oid": oid})
         columns = {row[0]: Type(*row[1:6]) for row in held}
         hidden = frozenset(row[0] for row in held if not row[6])
@@ -225,7 +225,7 @@ def snapshot(
                 connection.execute(f"LOCK TABLE {name(schema)}.{name(table)} IN ACCESS SHARE MODE")
             yield Snapshot(connection)
         except Error as error:
-            raise SourceError(label, *_REASONS.get(error.sqlstate or "", INTERRUPTED)) from None
+            raise SourceError(label, *REASONS.get(error.sqlstate or "", INTERRUPTED)) from None
 
 
 def _begin(connection: Connection[Any], level: str) -> None:
@@ -256,7 +256,7 @@ _IDENTITY: Final = """
         (SELECT timeline_id FROM pg_control_checkpoint()) FROM pg_control_system()
 """
 _HOLDS: Final = "SELECT bool_or(has_table_privilege(o, %s)) FROM unnest(%s::oid[]) AS o"
-_REASONS: Final = {
+REASONS: Final = {
     "55P03": (f"another session locks a table for longer than {LOCK_WAIT}", "run it again when that has ended"),
     "42501": ("this role may not read it", "GRANT SELECT on it, and USAGE on its schema, to the role"),
 }

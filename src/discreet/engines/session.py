@@ -31,7 +31,7 @@ class Session(ABC):
     comes next finds the database opened anew.
     """
 
-    dialect: Final = "duckdb"
+    dialect = "duckdb"
 
     def __init__(self) -> None:
         self._lock = threading.Lock()

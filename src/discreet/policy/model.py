@@ -231,6 +231,10 @@ class Policy:
     unit_kind: Kind = Kind.TEXT
     """The type that units are compared in: text, bytewise, or integers."""
     serving: Serving = Serving()
+    engine: str = "duckdb"
+    """What computes: DuckDB over a copy beside the policy, or the database that holds the private tables."""
+    engine_schema: str = "discreet"
+    """Of a database: the schema that its owner made for the copy."""
     implicit_bounds: bool = False
     """Whether bounds that neither policy nor query states are found with a share of the cost."""
     statement: Mapping[str, str] = field(default_factory=dict)

@@ -14,6 +14,7 @@ from typing import Any, Final
 
 from discreet.policy.columns import read_columns
 from discreet.policy.document import absolute, content, document, label
+from discreet.policy.engines import DUCKDB, check_engine, read_engine
 from discreet.policy.model import (
     Budget,
     Column,
@@ -64,6 +65,8 @@ POLICY: Final[Mapping[str, Field]] = {
     "name": Field(text),
     "state": Field(text),
     "max_cost": Field(epsilon),
+    "engine": Field(read_engine),
+    "engine_schema": Field(text),
     "implicit_bounds": Field(flag),
     "budget": Field(anything, needed="add [budget] with epsilon = 1.0"),
     "unit": Field(anything, needed='add [unit] with name = "patient"'),
@@ -127,6 +130,8 @@ def parse(text: bytes, path: Path) -> Policy:
     tables = _tables(section.at("tables"), top["tables"], file.parent) if "tables" in top else {}
     unit_most = _unit_rows(section.at("unit"), unit.get("max_rows"), tables)
     check_streams(section.at("tables"), tables, budget.get("epsilon"), budget.get("delta"))
+    engine = top.get("engine", DUCKDB)
+    check_engine(section, engine, tables, schema="engine_schema" in top)
     analysts = _analysts(section.at("analysts"), top.get("analysts", {}), budget.get("epsilon"))
     state = file.parent / top.get("state", f"{file.stem}.discreet")
     check_state(section, state, file, tables.values())
@@ -144,6 +149,8 @@ def parse(text: bytes, path: Path) -> Policy:
         unit_rows=unit_most,
         unit_kind=unit.get("type", Kind.TEXT),
         serving=Serving(**serving),
+        engine=engine,
+        engine_schema=top.get("engine_schema", "discreet"),
         implicit_bounds=top.get("implicit_bounds", False),
         statement=statement,
     )

@@ -16,7 +16,7 @@ from typing import Final
 
 from discreet.engines.connection import isolated
 
-_HEAD: Final = "CREATE FUNCTION {0} RETURNS {1} LANGUAGE sql IMMUTABLE PARALLEL SAFE RETURN {2}"
+_HEAD: Final = "CREATE OR REPLACE FUNCTION {0} RETURNS {1} LANGUAGE sql IMMUTABLE PARALLEL SAFE RETURN {2}"
 _TWO: Final = {
     power: f"'{2.0**power!r}'::float8" for power in (-1022, -562, -538, -525, -512, -51, -50, 500, 512, 1023)
 }
@@ -75,16 +75,18 @@ _REST: Final = f"""CASE
         trunc({_SCALED.format("a", _LOWEST)} % {_SCALED.format("b", _LOWEST)})::text::float8,
         discreet_power_of_two({_LOWEST})) END"""
 _EXP: Final = """CASE
+    WHEN a = 'NaN'::float8 THEN a
     WHEN a > 709.782712893384 THEN 'Infinity'::float8
     WHEN a < -745.1332191019412 THEN 0
     WHEN a < -708 THEN discreet_multiply(exp(a / 2), exp(a / 2))
     ELSE exp(a) END"""
 _POW: Final = f"""CASE
-    WHEN a = 1 OR b = 0 THEN 1
     WHEN a IS NULL OR b IS NULL THEN NULL
+    WHEN a = 1 OR b = 0 THEN 1
     WHEN a = {_NAN} OR b = {_NAN} THEN {_NAN}
     WHEN a = 0 AND b < 0 THEN {_INF}
     WHEN a < 0 AND abs(a) < {_INF} AND abs(b) < {_INF} AND b <> trunc(b) THEN {_NAN}
+    WHEN a < 0 AND abs(b) < {_INF} AND b <> trunc(b) THEN CASE WHEN b > 0 THEN {_INF} ELSE 0 END
     WHEN a = 0 OR abs(a) = {_INF} OR abs(b) = {_INF} THEN power(a, b)
     ELSE (CASE WHEN a < 0 AND discreet_rest(b, 2) <> 0 THEN -1 ELSE 1 END) * discreet_power(abs(a), b,
         discreet_multiply(b, ln(abs(a)))) END"""
@@ -98,6 +100,7 @@ _ROUND: Final = f"""CASE
     WHEN abs(a) < 4503599627370496 THEN trunc(a) + CASE WHEN abs(a - trunc(a)) >= 0.5 THEN {_one("a")} ELSE 0 END
     ELSE a END"""
 _ROUND_TO: Final = f"""CASE
+    WHEN abs(a) = {_INF} OR a = {_NAN} THEN a
     WHEN digits >= 0 THEN CASE
         WHEN abs(discreet_divide(discreet_round(discreet_multiply(a, power(10::float8, digits))),
             power(10::float8, digits))) < {_INF}
@@ -114,7 +117,7 @@ _WHOLE: Final = """CASE WHEN a >= -9223372036854775808::float8 AND a < 922337203
 _HUGE: Final = f"""CASE
     WHEN abs(a) < 9007199254740992 THEN a::int8::numeric
     WHEN abs(a) < '1.7014118346046923e+38'::float8
-    THEN {_one("a")} * discreet_mantissa(a)::numeric * power(2::numeric, discreet_exponent(a)) END"""
+    THEN {_one("a")} * trunc(discreet_mantissa(a)::numeric * power(2::numeric, discreet_exponent(a))) END"""
 _FROM: Final = "CASE WHEN start >= 0 THEN start - 1 ELSE length(a) + start END"
 _FIRST: Final = f"least(greatest(least({_FROM}, {_FROM} + count), 0), length(a))"
 _BEHIND: Final = f"least(greatest(greatest({_FROM}, {_FROM} + count), 0), length(a))"

@@ -16,9 +16,9 @@ from typing import Any, Final
 
 from discreet.composed import Sql
 from discreet.engines.rewriting.dialect import Dialect
-from discreet.engines.rewriting.expressions import Printer, field_name, own_name
+from discreet.engines.rewriting.expressions import Printer, field_name, is_aggregate, own_name
 from discreet.engines.rewriting.terms import TYPES, Column, Relation, Scope, Term, Type, common
-from discreet.engines.rewriting.tree import Node, UnknownError, statement
+from discreet.engines.rewriting.tree import Json, Node, UnknownError, calls, statement
 
 _JOINS: Final = {"INNER": "JOIN", "LEFT": "LEFT JOIN", "RIGHT": "RIGHT JOIN", "FULL": "FULL JOIN"}
 _MATERIALIZED: Final[Mapping[str, Callable[[Dialect], str]]] = {
@@ -42,6 +42,8 @@ class Rewritten:
 
     text: str
     types: tuple[Type, ...]
+    aggregates: bool
+    """Whether each of its rows stands for a group."""
 
 
 def rewritten(query: Sql, dialect: Dialect, tables: Mapping[str, Stored]) -> Rewritten:
@@ -54,12 +56,23 @@ def rewritten(query: Sql, dialect: Dialect, tables: Mapping[str, Stored]) -> Rew
         for label, stored in tables.items()
     }
     try:
-        text, columns = _Statements(dialect, known).printed(statement(query), Scope())
+        held = statement(query)
+        text, columns = _Statements(dialect, known).printed(Node(held), Scope())
     except RecursionError:
         raise UnknownError("a query that is nested this deep") from None
     except (ValueError, KeyError, TypeError, IndexError):  # more or fewer parts than a rule knows
         raise UnknownError("a shape that no rule knows") from None
-    return Rewritten(text, tuple(column.type for column in columns))
+    return Rewritten(text, tuple(column.type for column in columns), _aggregates(held, dialect))
+
+
+def _aggregates(held: Json, dialect: Dialect) -> bool:
+    """Whether a statement gives groups and not rows: it has keys, or calls an aggregate itself, or reads groups."""
+    if held["type"] == "SET_OPERATION_NODE":
+        return all(_aggregates(child, dialect) for child in held["children"])
+    source = held["from_table"]
+    if held["group_expressions"] or any(is_aggregate(dialect, each) for each in calls(held["select_list"])):
+        return True
+    return source["type"] == "SUBQUERY" and _aggregates(source["subquery"]["node"], dialect)
 
 
 def _type(kind: str) -> Type:

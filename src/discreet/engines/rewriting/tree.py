@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
+from functools import lru_cache
 from typing import Any, Final
 
 from discreet.composed import Sql
@@ -70,30 +71,48 @@ class Node:
                 raise UnknownError(f"{self.kind}: {key}")
 
 
-def statement(query: Sql) -> Node:
+def statement(query: Sql) -> Json:
     """The one statement of a query, which DuckDB reads as it was composed."""
     confirmed(query)
-    try:
-        held = json.loads(parsed(query))["statements"]
-    except RecursionError:
-        raise UnknownError("a query that is nested this deep") from None
+    held = _read(query)["statements"]
     if len(held) != 1:
         raise UnknownError("several statements")
-    return Node(held[0]["node"])
+    node: Json = held[0]["node"]
+    return node
+
+
+@lru_cache(maxsize=32)
+def _read(query: Sql) -> Json:
+    """The whole tree, which nobody changes: the same query is looked at before its charge and after."""
+    try:
+        held: Json = json.loads(parsed(query))
+    except RecursionError:
+        raise UnknownError("a query that is nested this deep") from None
+    return held
 
 
 def tables(query: Sql) -> frozenset[str]:
     """The tables that a query names, in lower case."""
-    return frozenset(_named(json.loads(parsed(query))))
+    held = _inside(_read(query))
+    return frozenset(str(node["table_name"]).lower() for node in held if node.get("type") == "BASE_TABLE")
 
 
-def _named(held: Any) -> Iterator[str]:
+def calls(held: Any) -> Iterator[str]:
+    """The functions that expressions call by themselves, not in a window and not in a subquery."""
+    for node in _inside(held, frozenset({"WINDOW", "SUBQUERY"})):
+        if node.get("class") == "FUNCTION":
+            yield str(node["function_name"]).lower()
+
+
+def _inside(held: Any, without: frozenset[str] = frozenset()) -> Iterator[Json]:
+    """All nodes, but those inside of some classes."""
     left = [held]
     while left:
         here = left.pop()
         if isinstance(here, Mapping):
-            if here.get("type") == "BASE_TABLE":
-                yield str(here["table_name"]).lower()
+            if here.get("class") in without:
+                continue
+            yield here
             left.extend(here.values())
         elif isinstance(here, list):
             left.extend(here)

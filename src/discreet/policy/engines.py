@@ -1,0 +1,41 @@
+"""Which engine computes, as a policy says it, and what that asks of its tables."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from discreet.policy.model import Format, Table
+from discreet.policy.section import RuleError, Section
+
+DUCKDB: Final = "duckdb"
+POSTGRES: Final = "postgres"
+ENGINES: Final = (DUCKDB, POSTGRES)
+
+
+def read_engine(value: object) -> str:
+    """The name of an engine."""
+    if not isinstance(value, str) or value not in ENGINES:
+        raise RuleError("is no engine", f"write one of: {', '.join(ENGINES)}")
+    return value
+
+
+def check_engine(section: Section, engine: str, tables: Mapping[str, Table], *, schema: bool) -> None:
+    """Rows that may not leave their database lie in one: all private tables do."""
+    if engine != POSTGRES:
+        if schema:
+            section.at("engine_schema").report("is for an engine that is a database", "remove it")
+        return
+    private = [table for table in tables.values() if not table.is_public]
+    for table in private:
+        here = section.at("tables", table.name)
+        if table.source.format is not Format.POSTGRES:
+            fix = "name a table of PostgreSQL, or leave engine out"
+            here.at("source").report("lies outside of the database that computes", fix)
+        elif table.source.login != private[0].source.login:
+            fix = f"write the address that {private[0].name} has"
+            here.at("source").report("is another address, and one database computes", fix)
+        if table.stream is not None:
+            here.at("stream").report("blocks are files beside the policy", "leave engine out, or the stream")
+        if table.source.newer_by is not None:
+            here.at("newer_by").report("is for rows that leave the database", "remove it")
