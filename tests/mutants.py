@@ -133,6 +133,8 @@ TESTS: dict[str, list[str]] = {
     "ledger/lines.py": ["tests/ledger/test_streams.py", "tests/ledger/test_stream_records.py"],
     "ledger/blocks.py": ["tests/ledger/test_streams.py", "tests/ledger/test_stream_records.py"],
     "ledger/declaring.py": ["tests/ledger/test_streams.py", "tests/ledger/test_stream_records.py"],
+    "ledger/acts.py": ["tests/ledger/test_acts.py", "tests/ledger/test_budgets.py"],
+    "ledger/windows.py": ["tests/ledger/test_acts.py"],
     "ledger/units.py": [STANDING, "tests/ledger/test_units.py"],
     "ledger/standing.py": [STANDING, "tests/ledger/test_percentages.py", "tests/ledger/test_budgets.py"],
     "ledger/marks.py": [FAILURES, "tests/attacks/test_rollback.py"],

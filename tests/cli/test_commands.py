@@ -197,12 +197,14 @@ def test_the_ledger_shows_what_was_charged(pure: Policy) -> None:
     spend(pure, 0.25, "SELECT " + "x" * 200)
     lines = run("ledger", "show", pure.path).stdout.splitlines()
     assert lines[0].split() == ["no", "at", "analyst", "cost", "question", "answered"]
-    assert "fraud" in lines[1]
-    assert "ε 0.5" in lines[1]
-    assert "SELECT COUNT(*) FROM \\x1b[2J patients" in lines[1]
-    assert "…" in lines[2]
+    assert "— the budget is ε 3: the ledger begins" in lines[1]
+    assert "— the policy is on record" in lines[2]
+    assert "fraud" in lines[3]
+    assert "ε 0.5" in lines[3]
+    assert "SELECT COUNT(*) FROM \\x1b[2J patients" in lines[3]
+    assert "…" in lines[4]
     assert run("ledger", "show", pure.path, "-n", "1").stdout.count("\n") == 2
-    (first, second) = told("ledger", "show", pure.path)["entries"]
+    first, second = (each for each in told("ledger", "show", pure.path)["entries"] if each["kind"] == "query")
     assert first["question"] == "SELECT COUNT(*)\n  FROM \x1b[2J patients"
     assert (first["epsilon"], first["rho"], first["delta"]) == (0.5, None, None)
     assert (second["analyst"], second["answered"], second["data_version"]) == ("owner", True, 1)
@@ -212,7 +214,7 @@ def test_a_concentrated_ledger_shows_rho(tmp_path: Path) -> None:
     policy = hospital(tmp_path)
     spend(policy, 0.1)
     assert "ρ 0.00" in run("ledger", "show", policy.path).stdout
-    assert told("ledger", "show", policy.path)["entries"][0]["rho"] > 0
+    assert told("ledger", "show", policy.path)["entries"][2]["rho"] > 0
 
 
 def test_the_ledger_is_verified(pure: Policy) -> None:
@@ -232,18 +234,19 @@ def test_the_ledger_is_exported(pure: Policy, tmp_path: Path) -> None:
     spend(pure, 0.5, "SELECT 'ü', \"x\"\nFROM t")
     spend(pure, 0.25, "=cmd()")
     lines = run("ledger", "export", pure.path).stdout.splitlines()
-    assert [json.loads(line)["question"] for line in lines] == ["SELECT 'ü', \"x\"\nFROM t", "=cmd()"]
+    assert [json.loads(line)["kind"] for line in lines] == ["budget", "policy", "query", "query"]
+    assert [json.loads(line)["question"] for line in lines[2:]] == ["SELECT 'ü', \"x\"\nFROM t", "=cmd()"]
     assert run("ledger", "export", pure.path, "--json").stdout.splitlines() == lines
     rows = list(csv.DictReader(io.StringIO(run("ledger", "export", pure.path, "--format", "csv").stdout)))
-    assert [row["question"] for row in rows] == ["SELECT 'ü', \"x\"\nFROM t", "'=cmd()"]
-    assert [row["epsilon"] for row in rows] == ["0.5", "0.25"]
+    assert [row["question"] for row in rows[2:]] == ["SELECT 'ü', \"x\"\nFROM t", "'=cmd()"]
+    assert [row["epsilon"] for row in rows] == ["", "", "0.5", "0.25"]
     output = tmp_path / "out.csv"
     assert (
-        run("ledger", "export", pure.path, "--format", "csv", "-o", output).stdout == f"wrote 2 entries to {output}\n"
+        run("ledger", "export", pure.path, "--format", "csv", "-o", output).stdout == f"wrote 4 entries to {output}\n"
     )
-    assert len(list(csv.DictReader(io.StringIO(output.read_text(encoding="utf-8"))))) == 2
+    assert len(list(csv.DictReader(io.StringIO(output.read_text(encoding="utf-8"))))) == 4
     found = told("ledger", "export", pure.path, "-o", tmp_path / "out.jsonl")
-    assert found == {"written": str(tmp_path / "out.jsonl"), "entries": 2}
+    assert found == {"written": str(tmp_path / "out.jsonl"), "entries": 4}
 
 
 def test_the_ledger_is_backed_up_and_restored(pure: Policy, tmp_path: Path) -> None:

@@ -135,16 +135,20 @@ def test_a_record_is_written_in_one_way_only() -> None:
 @pytest.mark.parametrize(
     ("kind", "newest", "key"),
     [
-        ("budget", 1, ""), ("epoch", 1, ""), ("data", 2, ""), ("charge", 2, "blocks"), ("answer", 1, ""),
-        ("accepted", 1, ""), ("totals", 3, "streams"), ("stream", 1, ""), ("block", 1, ""), ("retire", 1, ""),
+        ("budget", 1, ""), ("epoch", 1, ""), ("data", 2, ""), ("charge", 2, "blocks"),
+        ("answer", 2, "withdrawn"), ("accepted", 1, ""), ("totals", 4, "policy"), ("totals", 4, "window"),
+        ("totals", 4, "withdrawn"), ("stream", 1, ""), ("block", 1, ""), ("retire", 1, ""), ("token", 1, ""),
+        ("window", 1, ""),
     ],
 )  # fmt: skip
 def test_every_version_so_far_is_read_the_newest_is_written_and_the_next_is_refused(
     kind: str, newest: int, key: str
 ) -> None:
-    """What is not about streams is written as before there were any."""
+    """What is not about streams, or about what came after them, is written as before there was any."""
     assert decode(1, encode(kind, {key: {}}))["v"] == newest
-    assert decode(1, encode(kind, {}))["v"] == newest - bool(key)
+    assert decode(1, encode(kind, {key: {}, "streams": {}}))["v"] == newest
+    assert decode(1, encode(kind, {}))["v"] == newest - (2 if kind == "totals" else bool(key))
+    assert decode(1, encode("totals", {"streams": {}}))["v"] == 3
     for version in range(1, newest + 1):
         assert decode(1, json.dumps({"v": version, "kind": kind})) == {"v": version, "kind": kind}
     for version in (newest + 1, 0, True):

@@ -45,7 +45,7 @@ def check_full(found: dict[str, Any], message: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "size", [57_000, *(pytest.param(n, marks=pytest.mark.long) for n in (60_000, 81_921, 200_000))]
+    "size", [65_000, *(pytest.param(n, marks=pytest.mark.long) for n in (70_000, 81_921, 200_000))]
 )
 def test_a_file_that_cannot_grow(path: Path, size: int) -> None:
     """The system refuses the write (EFBIG); when it takes it again, the same ledger goes on."""

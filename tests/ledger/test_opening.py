@@ -49,8 +49,8 @@ def test_a_line_that_is_no_record(line: str | None) -> None:
 
 def test_an_unknown_format_is_refused(path: Path) -> None:
     filled(path, 1)
-    change(path, "PRAGMA user_version = 3")
-    with pytest.raises(LedgerDamaged, match="has format 3, this discreet knows 2 → open it with the version"):
+    change(path, "PRAGMA user_version = 4")
+    with pytest.raises(LedgerDamaged, match="has format 4, this discreet knows 3 → open it with the version"):
         opened(path)
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from discreet.ledger import Memory
 from tests.contracts import test_stores as contract
-from tests.contracts.test_stores import HISTORY, STORES, Opening, ledger, read, spend
+from tests.contracts.test_stores import HISTORY, STORES, Opening, ledger, live_on, read, spend
 from tests.postgres import ledgers
 from tests.postgres.cluster import Cluster
 
@@ -36,5 +36,6 @@ def test_it_says_what_other_stores_say(opening: Opening) -> None:
             with ledger(open_) as book:
                 for facts in HISTORY:
                     spend(book, **facts)
+                live_on(book)
                 said.append(read(book))
         assert said[0] == said[1]

@@ -237,7 +237,9 @@ def test_extra_tables_and_triggers(journal: Path, quick: Path) -> None:
         "DROP TABLE journal",
         "PRAGMA application_id = 7",
         "PRAGMA user_version = 1",
-        "PRAGMA user_version = 3",
+        "PRAGMA user_version = 2",
+        "PRAGMA user_version = 4",
+        "DROP INDEX events",
     ]
     for statement in statements:
         copied = moved(journal, quick)

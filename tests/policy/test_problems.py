@@ -258,7 +258,7 @@ USUAL = "usual values are 0.01 to 10"
         ),
         (
             [BUDGET, "budget.detla = 0.1", UNIT, TABLES],
-            "budget.detla: unknown key; did you mean 'delta'? allowed: epsilon, delta",
+            "budget.detla: unknown key; did you mean 'delta'? allowed: epsilon, delta, max_windows",
         ),
         ([BUDGET, "unit = {}", TABLES], 'unit.name: missing; add name = "patient": whom or what you protect'),
         ([BUDGET, 'unit.name = "a\\nb"', TABLES], f"unit.name: {NO_TEXT}"),

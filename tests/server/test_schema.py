@@ -47,6 +47,7 @@ WAYS = [
     ("get", "health"),
     ("get", "datasets"),
     ("get", "datasets/{dataset}/streams"),
+    ("get", "datasets/{dataset}/events"),
     ("get", "datasets/{dataset}/tables"),
     ("get", "datasets/{dataset}/schema"),
     ("get", "datasets/{dataset}/budget"),

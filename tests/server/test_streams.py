@@ -114,8 +114,9 @@ def test_the_ledger_says_which_blocks_were_charged(rides: Site, policy: Path) ->
     first, second, _ = entries(read(policy))
     assert (_cost(first), _cost(second)) == ("ε 0.25 on 3 of rides", "ε 0.125 on 3 of rides")
     exported = rides.visitor("owner").get(f"{HOME}/ledger.csv").text.splitlines()
-    assert exported[0].endswith("unit,blocks")
-    assert exported[1].endswith("rides 1-3")
+    assert exported[0].endswith("unit,blocks,kind,reason,changes")
+    assert any(line.endswith("rides 1-3,query,,{}") for line in exported)
+    assert any("stream rides: each block may be charged" in line for line in exported)
     assert "ε 0.25 on rides 1-3" in run("ledger", "show", policy).output
     assert entry_read(json.loads(json.dumps(entry_written(first)))).blocks == BlockNames("rides", ((1, 3),))
     assert (first.loss.is_zero, first.cost) == (True, Pure(0.25))

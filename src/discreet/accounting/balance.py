@@ -133,6 +133,20 @@ class Amount:
         return spent.rho <= Fraction(repr(self.rho)) and spent.delta <= Fraction(repr(self.delta or 0.0))
 
 
+@dataclass(frozen=True, slots=True)
+class Lifetime:
+    """What several windows of a budget mean together: the sum of what each allowed, and of what each spent.
+
+    With δ, ε is by `epsilon_of` at half of the windows' δ together, and both are guarantees.
+    """
+
+    window: int
+    """The one that is open."""
+    most: int
+    total: Amount
+    spent: Amount
+
+
 @dataclass(frozen=True, slots=True, repr=False)
 class Balance:
     """What was granted, what is spent (rounded up) and what remains (rounded down).
@@ -147,6 +161,8 @@ class Balance:
     spent: Amount
     remaining: Amount
     units: Mapping[str, Amount] = field(default_factory=dict, kw_only=True)
+    lifetime: Lifetime | None = field(default=None, kw_only=True)
+    """Of everybody, once a second window was opened: the amounts above are those of the window that is open."""
     of: Of = field(default="budget", kw_only=True)
     limit: Amount | None = field(default=None, kw_only=True)
     """Of a share: what remains of the budget for everybody, where that is less than what remains of the share."""
@@ -190,7 +206,7 @@ def details(balance: Balance) -> list[str]:
         lines = [f"spent ρ {_of(spent.rho, total.rho)} and, for partition selection, δ {_of(spent.delta, selected)}"]
         if not balance.units:
             lines.append(f"with δ {total.delta:g} that guarantees ε {_of(spent.epsilon, total.epsilon)}")
-    lines += unit_lines(balance)
+    lines += [*unit_lines(balance), *lifetime_lines(balance)]
     others = ", which is all that others left" if balance.limit else ""
     return [*lines, f"max ε for the next query {at_most(balance.next.epsilon)}{others}"]
 
@@ -198,6 +214,23 @@ def details(balance: Balance) -> list[str]:
 def _of(spent: float | None, total: float) -> str:
     """Rounded alike, so that all is shown as all."""
     return f"{at_least(spent or 0.0)} of {at_least(total)}"
+
+
+def lifetime_lines(balance: Balance) -> list[str]:
+    """In words what all windows so far mean together; nothing while there is one."""
+    life = balance.lifetime
+    if life is None:
+        return []
+    means, spent = (_guarantee(amount) for amount in (life.total, life.spent))
+    return [
+        f"window {life.window} of at most {life.most} is open; each lets the whole budget be spent again",
+        f"over all {life.window} windows everybody is protected with {means} at most; {spent} of it is spent",
+    ]
+
+
+def _guarantee(amount: Amount) -> str:
+    epsilon = f"ε {at_least(amount.epsilon)}"
+    return epsilon if amount.delta is None else f"({epsilon}, δ {at_least(amount.delta)})"
 
 
 def unit_lines(balance: Balance) -> list[str]:

@@ -202,3 +202,15 @@ class Entry:
     """The part of a partition that it is about."""
     blocks: BlockNames | None = None
     """The blocks of a stream that it is about: its cost is on their lines, and its loss is nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """What happened beside charges: a budget, a window, a refresh, a policy, a token, an answer that was withdrawn."""
+
+    number: int
+    at: str
+    """Empty in what was recorded before times were."""
+    kind: str
+    fields: Mapping[str, Any] = field(default_factory=dict)
+    """What the ledger has on record of it. `answers.story` says it in words, and who may read it."""

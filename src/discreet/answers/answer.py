@@ -66,6 +66,8 @@ class Answer:
     """Of columns whose numbers stand for ranges: for which."""
     dummy: bool = False
     """Whether it is about dummy data: it then says nothing about the real ones, and cost nothing."""
+    earlier: bool = False
+    """Whether it was computed under an earlier policy: it is what was asked then, and its first note says so."""
 
     @property
     def noisy(self) -> list[str]:
@@ -103,6 +105,7 @@ class Answer:
             "unit": self.cost.unit,
             "cached": self.cached,
             "dummy": self.dummy,
+            "earlier": self.earlier,
             "receipt": self.receipt,
             "remaining": asdict(self.remaining),
             "used": None if self.used is None else asdict(self.used),

@@ -20,6 +20,8 @@ from discreet.answers.consistency import consistent
 from discreet.answers.shown_documents import Buckets as Buckets
 from discreet.answers.shown_documents import SavedQueries as SavedQueries
 from discreet.answers.shown_documents import SavedQuery as SavedQuery
+from discreet.answers.story import Event as Event
+from discreet.answers.story import Events as Events
 from discreet.errors import Edit as Edit
 
 Number = int | float
@@ -71,6 +73,7 @@ class Answer(TypedDict):
         Annotated[dict[str, Buckets], msgspec.Meta(description="Of columns whose numbers stand for ranges.")]
     ]
     dummy: NotRequired[Annotated[bool, msgspec.Meta(description="Whether it is about dummy data.")]]
+    earlier: NotRequired[Annotated[bool, msgspec.Meta(description="Whether it is of an earlier policy.")]]
     receipt: Annotated[str, msgspec.Meta(description="`<charge number>:<hash>`; empty if nothing private was read.")]
     remaining: Amount
     used: NotRequired[Annotated[Used | None, msgspec.Meta(description="How much is used up, as parts of 1.")]]
@@ -374,7 +377,7 @@ class Stored(TypedDict):
 
 
 SENT: Final = (
-    Answer, Preview, Model, Scores, Release, Batch, Waiting, Tables, Balance, Datasets, Streams, Entries, Count,
+    Answer, Preview, Model, Scores, Release, Batch, Waiting, Tables, Balance, Datasets, Streams, Entries, Count, Events,
     Verified, Health, Problem, Schema, SavedQuery, SavedQueries,
 )  # fmt: skip
 """All that a server sends."""

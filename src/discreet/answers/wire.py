@@ -22,6 +22,7 @@ from discreet.answers.buckets import Buckets
 from discreet.answers.documents import LIST
 from discreet.answers.facts import Facts, number_of
 from discreet.answers.figures import is_listing
+from discreet.answers.story import StoryLine
 from discreet.exact import epsilon as positive
 from discreet.exact import probability
 from discreet.policy import Column, Kind
@@ -32,6 +33,8 @@ LIMITS: Final = ("max_rows", "max_groups", "max_rows_per_group")
 ENTRY: Final = ("number", "at", "analyst", "question", "epsilon", "rho", "delta", "data_version", "answered", "unit",
                 "blocks")  # fmt: skip
 """The columns of the ledger as it is shown and exported."""
+STORY: Final = (*ENTRY, "kind", "reason", "changes")
+"""The same with what happened beside charges: who is `analyst`, and what is `question`."""
 
 # answers and previews
 
@@ -68,6 +71,7 @@ def answer_read(document: documents.Answer) -> Answer:
         words=dict(document.get("words", {})),
         buckets={name: Buckets.read(each) for name, each in document.get("buckets", {}).items()},
         dummy=document.get("dummy", False),
+        earlier=document.get("earlier", False),
     )
 
 
@@ -261,6 +265,28 @@ def entry_read(document: documents.Entry) -> Entry:
         dict(document["call"]),
         blocks=None if blocks is None else BlockNames.parse(blocks),
     )
+
+
+def kind_of(entry: Entry) -> str:
+    """The kind of task that a charge is of; a query, if it says nothing else."""
+    return str(entry.call.get("task", "query"))
+
+
+def story_rows(entries: Iterable[Entry], lines: Iterable[StoryLine]) -> list[Document]:
+    """Charges and what else happened, in the order of the record, with the columns of `STORY`."""
+    nothing = dict.fromkeys(STORY)
+    charges = [{**nothing, **entry_shown(entry), "kind": kind_of(entry)} for entry in entries]
+    events = [{**nothing, **each.document(), "analyst": each.who, "question": each.words} for each in lines]
+    rows = [{name: row[name] for name in STORY} for row in (*charges, *events)]
+    return sorted(rows, key=lambda row: row["number"])
+
+
+def line_read(document: documents.Event) -> StoryLine:
+    """What `StoryLine.document` wrote."""
+    changes = {key: (before, after) for key, (before, after) in document["changes"].items()}
+    names = ("number", "at", "kind", "who", "words", "reason")
+    said: dict[str, Any] = {name: document[name] for name in names}  # type: ignore[literal-required]
+    return StoryLine(**said, changes=changes)
 
 
 # streams

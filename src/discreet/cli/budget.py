@@ -16,10 +16,10 @@ from discreet.cli.output import (
     json_option,
     policy_argument,
     printable,
-    reason_option,
     table,
     target_argument,
     tell_program,
+    why_option,
 )
 
 if TYPE_CHECKING:
@@ -108,17 +108,66 @@ def _explain(policy: Policy, recorded: Grant) -> None:
 
 @budget.command("raise")
 @policy_argument
-@reason_option
+@click.option("--epsilon", type=float, help="What may be spent in all; else what POLICY says already.")
+@why_option
 @json_option
-def raise_(policy: Path, reason: str, as_json: bool) -> None:
-    """Raise the budget on record to what POLICY says now. More may be learned about everybody then, for good."""
-    from discreet.curator.state import raise_budget, shown
+def raise_(policy: Path, epsilon: float | None, reason: str, as_json: bool) -> None:
+    """Raise the budget, in POLICY's file and on record. More may be learned about everybody then, for good.
+
+    Of the file only the one number changes. Without --epsilon, what it says by now is put on record.
+    """
+    from discreet.curator.state import raise_budget
+    from discreet.owner.raising import grant_more
     from discreet.policy import read
 
     raised = read(policy)
-    grant = raise_budget(raised, reason or "raised")
+    why = reason or "raised"
+    grant = raise_budget(raised, why) if epsilon is None else grant_more(raised, epsilon, why)
+    _tell_grant(raised, grant, as_json=as_json)
+
+
+@budget.command()
+@policy_argument
+@click.option("--epsilon", type=float, required=True, help="What may be spent in all.")
+@why_option
+@json_option
+def lower(policy: Path, epsilon: float, reason: str, as_json: bool) -> None:
+    """Lower the budget, in POLICY's file and on record: never below what is spent already."""
+    from discreet.owner.raising import grant_less
+    from discreet.policy import read
+
+    lowered = read(policy)
+    _tell_grant(lowered, grant_less(lowered, epsilon, reason or "lowered"), as_json=as_json)
+
+
+def _tell_grant(policy: Policy, grant: Grant, *, as_json: bool) -> None:
+    from discreet.curator.state import shown
+
     if as_json:
         delta = None if grant.delta is None else float(grant.delta)
-        tell_program({"policy": raised.name, "epsilon": float(grant.epsilon), "delta": delta})
+        tell_program({"policy": policy.name, "epsilon": float(grant.epsilon), "delta": delta})
     else:
-        click.echo(f"{printable(raised.name)} may spend {shown(grant)} now")
+        click.echo(f"{printable(policy.name)} may spend {shown(grant)} now")
+
+
+@budget.command()
+@policy_argument
+@click.option("--number", type=int, help="The number of the window to open: the next one.")
+@click.option("--why", required=True, help="Why, for the record.")
+@json_option
+def window(policy: Path, number: int | None, why: str, as_json: bool) -> None:
+    """Open the next window of POLICY's budget: all of it may be spent once more, by everybody.
+
+    What was spent stays spent and keeps adding up. The policy says with max_windows how many there may be.
+    """
+    from discreet.accounting.balance import lifetime_lines
+    from discreet.curator.state import open_window
+    from discreet.policy import read
+
+    declared = read(policy)
+    balance = open_window(declared, number, why)
+    if as_json:
+        tell_program({"policy": declared.name, **asdict(balance)})
+        return
+    for text in lifetime_lines(balance):
+        click.echo(text)

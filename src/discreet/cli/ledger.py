@@ -45,7 +45,7 @@ def ledger() -> None:
 @click.option("-n", "--last", type=click.IntRange(min=1), help="Only the last so many.")
 @json_option
 def show(policy: Path | str, last: int | None, as_json: bool) -> None:
-    """Show the questions that were charged, oldest first."""
+    """Show what was charged, and what else happened: budgets, windows, refreshes, policies, tokens. Oldest first."""
     entries = _entries(policy)[-(last or 0) :]
     if as_json:
         tell_program({"entries": entries})
@@ -74,7 +74,7 @@ def verify(policy: Path, receipts: tuple[str, ...], as_json: bool) -> int:
 @click.option("-o", "--output", type=click.Path(path_type=Path), help="Where to write it; else it is printed.")
 @json_option
 def export(policy: Path | str, form: str, output: Path | None, as_json: bool) -> None:
-    """Export the questions that were charged, one per line."""
+    """Export what was charged, and what else happened, one per line."""
     entries = _entries(policy)
     text = FORMATS[form](entries)
     if not output:
@@ -146,6 +146,23 @@ def accept(policy: Path, reason: str, forget: bool, as_json: bool) -> None:
         click.echo(f"accepted: epsilon {at_least(spent)} is spent")
 
 
+@ledger.command()
+@policy_argument
+@click.argument("number", type=click.IntRange(min=1))
+@click.option("--why", required=True, help="Why, for the record; whoever asked reads it.")
+@json_option
+def withdraw(policy: Path, number: int, why: str, as_json: bool) -> None:
+    """Withdraw the answer to the charge NUMBER: nobody reads it any more, and what it cost stays spent."""
+    from discreet.curator.state import withdraw as withdrawn
+    from discreet.policy import read
+
+    withdrawn(read(policy), number, why)
+    if as_json:
+        tell_program({"withdrawn": number})
+    else:
+        click.echo(f"the answer to charge {number} is withdrawn")
+
+
 def _tell(report: Report, *, as_json: bool) -> int:
     if as_json:
         tell_program(
@@ -169,16 +186,18 @@ def _tell(report: Report, *, as_json: bool) -> int:
 
 
 def _entries(path: Path | str) -> list[dict[str, Any]]:
-    from discreet.answers.wire import entry_shown
-    from discreet.curator.state import entries
+    from discreet.answers.story import story
+    from discreet.answers.wire import story_rows
+    from discreet.curator.state import entries, events
     from discreet.policy import read
 
     if is_address(path):
         from discreet.cli.options import connected
 
         with connected(path) as remote:
-            return [entry_shown(entry) for entry in remote.entries()]
-    return [entry_shown(entry) for entry in entries(read(path))]
+            return story_rows(remote.entries(), remote.story())
+    policy = read(path)
+    return story_rows(entries(policy), story(events(policy)))
 
 
 def draw_entries(entries: Sequence[dict[str, Any]]) -> None:
@@ -188,14 +207,20 @@ def draw_entries(entries: Sequence[dict[str, Any]]) -> None:
         return
     rows = [entry_words(entry) for entry in entries]
     heads: Sequence[str] = HEADINGS
-    if len({entry["unit"] for entry in entries}) > 1:  # costs about different units do not add up to anything
+    charged = [entry for entry in entries if entry["data_version"] is not None]
+    if len({entry["unit"] for entry in charged}) > 1:  # costs about different units do not add up to anything
         heads = (*HEADINGS, "about")
-        rows = [[*row, printable(entry["unit"] or "not on record")] for row, entry in zip(rows, entries, strict=True)]
+        about = [printable(entry["unit"] or "not on record") if entry in charged else "" for entry in entries]
+        rows = [[*row, each] for row, each in zip(rows, about, strict=True)]
     draw(table(heads, rows, numbers=frozenset({"no", "cost"})))
 
 
 def entry_words(entry: dict[str, Any]) -> list[str]:
-    """An entry as it is shown below the headings."""
+    """An entry as it is shown below the headings; what is no charge has neither cost nor answer."""
+    if entry["data_version"] is None:
+        reason = f": {printable(entry['reason'])}" if entry["reason"] else ""
+        when = entry["at"][:19] or "not on record"
+        return [str(entry["number"]), when, entry["analyst"], "", f"— {printable(entry['question'])}{reason}", ""]
     cost = f"ε {at_least(entry['epsilon'])}" if entry["rho"] is None else f"ρ {at_least(entry['rho'])}"
     cost = f"{cost} on {printable(entry['blocks'])}" if entry.get("blocks") else cost
     text = printable(entry["question"])
@@ -215,9 +240,9 @@ def _jsonl(entries: list[dict[str, Any]]) -> str:
 
 
 def _csv(entries: list[dict[str, Any]]) -> str:
-    from discreet.answers.wire import ENTRY
+    from discreet.answers.wire import STORY
 
-    return csv_text(ENTRY, entries)
+    return csv_text(STORY, [{**entry, "changes": json.dumps(entry["changes"] or {})} for entry in entries])
 
 
 FORMATS: Final = {"jsonl": _jsonl, "csv": _csv}

@@ -44,6 +44,7 @@ def is_address(target: object) -> TypeGuard[str]:
 
 policy_argument: Final = click.argument("policy", type=click.Path(path_type=Path))
 target_argument: Final = click.argument("policy", type=Target(), metavar="POLICY|URL")
+why_option: Final = click.option("--why", "--reason", "reason", default="", help="Why, for the record.")
 reason_option: Final = click.option("--reason", default="", help="Why, for the record.")
 
 

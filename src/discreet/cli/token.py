@@ -53,6 +53,7 @@ def token() -> None:
 @json_option
 def create(policies: tuple[Path, ...], role: str, analyst: str | None, expires: datetime | None, as_json: bool) -> None:
     """Make a token for each POLICY and show it. It is shown once: only its digest is stored."""
+    from discreet.curator.state import note_token
     from discreet.server.tokens import Made, Role
 
     declared = [_read(path) for path in policies or [_only_policy()]]
@@ -60,6 +61,7 @@ def create(policies: tuple[Path, ...], role: str, analyst: str | None, expires: 
         _check(policy, role, analyst)
     made = Made.new()
     for policy in declared:
+        note_token(policy, "made", made.id, role, analyst)
         with _tokens(policy) as tokens:
             tokens.add(made, Role(role), analyst, expires)
     if as_json:
@@ -96,13 +98,17 @@ def list_(policies: tuple[Path, ...], as_json: bool) -> None:
 @json_option
 def revoke(name: str, policies: tuple[Path, ...], as_json: bool) -> None:
     """Revoke the token ID (as `list` shows it; the whole token does, too). It holds at once."""
+    from discreet.curator.state import note_token
+
     short = name.split("_")[1] if name.startswith("discreet_") and name.count("_") == 2 else name
     revoked = []
     for path in policies or [_only_policy()]:
         policy = _read(path)
         with _tokens(policy) as tokens:
-            if tokens.revoke(short):
-                revoked.append(policy.name)
+            token = tokens.revoke(short)
+        if token is not None:  # it holds before it is on record, and whatever the ledger says
+            revoked.append(policy.name)
+            note_token(policy, "revoked", token.id, token.role, token.analyst)
     if not revoked:
         raise click.UsageError(f"there is no valid token {printable(short)}: see `discreet token list`")
     if as_json:

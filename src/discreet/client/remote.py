@@ -22,8 +22,17 @@ from discreet.answers.call import Call, written
 from discreet.answers.ibis_tables import is_expression, text_of
 from discreet.answers.interface import Asks
 from discreet.answers.models import TASKS, Kind, Sendable
+from discreet.answers.story import StoryLine
 from discreet.answers.tables import Tables
-from discreet.answers.wire import answer_read, balance_read, entry_read, facts_read, preview_read, stream_read
+from discreet.answers.wire import (
+    answer_read,
+    balance_read,
+    entry_read,
+    facts_read,
+    line_read,
+    preview_read,
+    stream_read,
+)
 from discreet.client.http import DONE, EXAMPLE, WAITS, Connection, Reply, demand_safe
 from discreet.client.problems import alien, read
 from discreet.errors import Refused
@@ -65,7 +74,7 @@ class Waiting:
 
 
 Progress = Callable[[Waiting | None], object]
-"""Told while a question waits, and None when it does no longer."""
+"""StoryLine while a question waits, and None when it does no longer."""
 
 
 class Remote(Asks):
@@ -234,6 +243,11 @@ class Remote(Asks):
             if not page:
                 break
         return entries[:limit]
+
+    def story(self) -> list[StoryLine]:
+        """What happened beside charges: all of it for owners and auditors, analysts see what is theirs."""
+        events = self._connection.get(self._path("events"), documents.Events)["events"]
+        return [self._read(line_read, event) for event in events]
 
     def latest(self, search: Any = None, *, limit: int, offset: int = 0) -> list[Entry]:
         """The newest charges, newest first: a page of them, without reading the others."""

@@ -10,12 +10,13 @@ from functools import partial
 from typing import Any, NoReturn, Self, TypeVar
 
 from discreet.accounting.balance import Balance
-from discreet.accounting.record import Entry
+from discreet.accounting.record import Entry, Event
 from discreet.accounting.stream import StreamStanding
 from discreet.answers import Answer, Preview
 from discreet.answers.call import Call, value_read
 from discreet.answers.facts import Facts
 from discreet.answers.interface import Asks
+from discreet.answers.story import StoryLine, story
 from discreet.answers.tables import Tables
 from discreet.composed import Sql
 from discreet.curator.found_bounds import FOLDER, Index
@@ -35,6 +36,7 @@ from discreet.errors import QueryFailed, Refused
 from discreet.exit import SAMPLER, Bill, ReleasePoint, Sampler
 from discreet.exit.cost import usual_cost
 from discreet.ledger import ALL, Ledger, Search
+from discreet.ledger.store import ENDLESS
 from discreet.policy import Policy, fingerprint
 from discreet.policy.streams import protection
 from discreet.sql.plan import Plan, plan
@@ -162,9 +164,14 @@ class Curator(Asks):
 
     def recall(self, number: int, *, analyst: str | None = None, confidence: Any = None) -> Any:
         """What the charge of this number let out, as it was then: an answer, the answers of a batch, a fitted model, or
-        what was published. Free.
+        what was published. Free. What was computed under an earlier policy says so.
         """
+        from discreet.curator.earlier import marked, past
+
+        self._check_analyst(analyst)
         entry = self.entry(number)
+        if entry is not None and self._ledger.withdrawn(number):
+            raise Refused("answer-gone", "the owner withdrew this answer", "ask again")
         if entry is None or not entry.answered:
             what = "no charge has this number" if entry is None else "this charge was not answered"
             raise Refused("unknown-answer", what, "see the ledger for the charges that were")
@@ -172,10 +179,12 @@ class Curator(Asks):
         task = entry.call.get("task")
         if task is not None and task not in self._makers:
             return self._recalled(entry)
-        with suppress(Refused, QueryFailed, ValueError):
-            query = self._prepared(self._repeated(entry, analyst, more))
-            if query.bill.plan == entry.plan:
-                return query.show(self._exit.recalled(query, number))
+        for curator in (self, past(self, number)):
+            with suppress(Refused, QueryFailed, ValueError):
+                query = None if curator is None else curator._prepared(curator._repeated(entry, analyst, more))
+                if query is not None and query.bill.plan == entry.plan:
+                    shown = query.show(self._exit.recalled(query, number))
+                    return shown if curator is self else marked(shown)
         raise Refused("answer-gone", "this answer was computed under an earlier policy", "ask again")
 
     def _repeated(self, entry: Entry, analyst: str | None, more: Mapping[str, Any]) -> Task[Any]:
@@ -233,6 +242,18 @@ class Curator(Asks):
     def count(self, search: Search | None = None) -> int:
         """How many charges there are."""
         return self._ledger.count(search or ALL)
+
+    def events(self, *, after: int = 0, before: int = ENDLESS) -> list[Event]:
+        """What happened beside charges: budgets, windows, refreshes, policies, tokens, answers that were withdrawn."""
+        return self._ledger.events(after=after, before=before)
+
+    def story(self) -> list[StoryLine]:
+        """The same in words, for the owner."""
+        return story(self._ledger.events())
+
+    def note_token(self, act: str, name: str, role: str, analyst: str | None) -> None:
+        """Put on record that a token was made or revoked, by its public name."""
+        self._ledger.note_token(act, name, role, analyst)
 
     def spenders(self) -> list[str]:
         """Who charged anything, by name."""

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Final
 
 from discreet.accounting.balance import Balance
-from discreet.accounting.record import Entry
+from discreet.accounting.record import Entry, Event
 from discreet.accounting.stream import StreamStanding
 from discreet.curator.streams import declare, refresh_streams
 from discreet.engines.arrivals import Arrived
@@ -21,6 +21,7 @@ from discreet.engines.sources import source_files
 from discreet.errors import Refused
 from discreet.files import locked
 from discreet.ledger import Acceptance, Grant, Ledger, LedgerError, Marks, Report, back_up, restore, verify
+from discreet.ledger.acts import Document
 from discreet.ledger.codec import Record
 from discreet.ledger.sqlite.files import Seal
 from discreet.policy import Policy, PolicyError, protected, read
@@ -34,11 +35,11 @@ class AcceptedLedger(Ledger):
     Both are compared inside the transaction that reads the record, so that no raise by somebody else is undone here.
     """
 
-    def _agree(self, grant: Grant, protected: str, name: str) -> None:
+    def _agree(self, grant: Grant, protected: str, name: str, document: Document | None) -> None:
         state = self._state
         if state.head:
-            grant, protected = state.grant, str(state.protected)
-        super()._agree(grant, protected, name)
+            grant, protected, document = state.grant, str(state.protected), None
+        super()._agree(grant, protected, name, document)
 
 
 class RecordedLedger(AcceptedLedger):
@@ -80,6 +81,7 @@ def _opened(
         protected=protected(policy),
         name=policy.name,
         unit=policy.unit,
+        document=policy.document or None,
         marks=marks,
         accept=accept,
     )
@@ -147,6 +149,32 @@ def entries(policy: Policy) -> list[Entry]:
         return ledger.entries()
 
 
+def events(policy: Policy) -> list[Event]:
+    """What happened beside charges, oldest first; nothing if there is no ledger yet."""
+    ledger = recorded_ledger(policy)
+    if ledger is None:
+        return []
+    with ledger:
+        return ledger.events()
+
+
+def withdraw(policy: Policy, charge: int, reason: str) -> None:
+    """Let nobody read the answer to a charge any more, on the record."""
+    with _on_record(policy) as ledger:
+        ledger.withdraw(charge, reason)
+
+
+def note_token(policy: Policy, act: str, name: str, role: str, analyst: str | None) -> None:
+    """Put on record that a token was made or revoked. A ledger begins with it, if there is none."""
+    with _on_record(policy) as ledger:
+        ledger.note_token(act, name, role, analyst)
+
+
+def _on_record(policy: Policy) -> Ledger:
+    """The ledger as it stands, whatever the policy says by now; begun if there is none."""
+    return recorded_ledger(policy) or open_ledger(policy)
+
+
 def streams(policy: Policy) -> dict[str, StreamStanding]:
     """How the streams on record stand; none if nothing is."""
     ledger = recorded_ledger(policy)
@@ -157,7 +185,7 @@ def streams(policy: Policy) -> dict[str, StreamStanding]:
 
 
 def raise_budget(policy: Policy, reason: str) -> Grant:
-    """Grant, on the record, what the policy file says now. Only more than before: lowering needs no command."""
+    """Grant, on the record, what the policy file says now. Only more than before."""
     wanted, ledger = grant_of(policy), recorded_ledger(policy)
     if ledger is None:
         raise _no_raise(wanted, "no ledger yet")
@@ -166,6 +194,36 @@ def raise_budget(policy: Policy, reason: str) -> Grant:
             raise _no_raise(wanted, f"{shown(ledger.grant)} on record")
         ledger.raise_budget(wanted, reason)
     return wanted
+
+
+def lower_budget(policy: Policy, reason: str) -> Grant:
+    """Grant, on the record, what the policy file says now: no more than before. Opening the ledger does it, too."""
+    wanted, ledger = grant_of(policy), recorded_ledger(policy)
+    if ledger is None:
+        raise _no_raise(wanted, "no ledger yet")
+    with ledger:
+        if not wanted.within(ledger.grant):
+            raise _no_raise(wanted, f"{shown(ledger.grant)} on record")
+        ledger.raise_budget(wanted, reason)
+    return wanted
+
+
+def open_window(policy: Policy, number: int | None, reason: str) -> Balance:
+    """Let the budget be spent again, on the record: for whoever has the policy and its state folder, and nobody else.
+
+    Only the next window can be opened, so that a command that is repeated opens no second one.
+    """
+    with open_ledger(policy) as ledger:
+        life = ledger.balance().lifetime
+        now = 1 if life is None else life.window
+        if number is None:
+            raise Refused(
+                "not-the-next-window",
+                f"window {now} is open, and the command does not say which comes next",
+                f"write --number {now + 1}: said twice, it opens no second one",
+            )
+        ledger.open_window(number, policy.budget.max_windows, reason)
+        return ledger.balance()
 
 
 def _no_raise(wanted: Grant, known: str) -> Refused:

@@ -30,6 +30,7 @@ _RELEASES = "18-releases"
 _FEDERATED, _SURVEYS = "23-federated", "24-surveys"
 _STREAMS, _BLOCKS = "30-models-on-streams", "29-streams"
 _MEASURES = "33-measures"
+_STORY = "40-the-ledger-as-a-story"
 _LOSSES, _COSTS = "09-what-is-not-covered", "03-choosing-epsilon"
 
 CODES: Final[dict[str, Code]] = {
@@ -41,6 +42,9 @@ CODES: Final[dict[str, Code]] = {
     "cost-too-high": Code("the cost is above the policy's max_cost", _COSTS),
     "cost-twice": Code("the text and the call say different things about the cost", _COSTS),
     "losses-differ": Code("losses about different units or neighbouring relations have no sum", _LOSSES),
+    "no-more-windows": Code("the policy's max_windows allows no further window of the budget", _STORY),
+    "not-the-next-window": Code("another window of the budget is open than the command believes", _STORY),
+    "reason-missing": Code("what is put on record with a reason has none, or one that is too long", _STORY),
     "private-keys-need-delta": Code("partition selection needs a budget with delta", "06-private-keys"),
     # the text
     "function-not-allowed": Code("a function, or a use of it, is not on the list of what is proven", _SQL),
@@ -100,7 +104,7 @@ CODES: Final[dict[str, Code]] = {
     "unknown-key": Code("a client's key is not the one that another client trusts", _FEDERATED, 409),
     "wrong-round": Code("a message belongs to another round or step, or came already", _FEDERATED, 409),
     # owners
-    "not-a-raise": Code("a budget can be raised, not lowered or replaced", _OWNER),
+    "not-a-raise": Code("a raise is more than what is on record, and a lower budget less", _OWNER),
     "policy": Code("the policy does not allow it, or cannot be used", _OWNER),
     "rows-invalid": Code("dummy data are asked for in a number that makes no sense", _OWNER),
     # measures of tables that were to be anonymous

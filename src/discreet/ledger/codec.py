@@ -44,7 +44,19 @@ block    stream, number (0, 1, 2 …), file (the random name of what its rows ar
          name: no two blocks of a stream have the same), at. A block is opened, and its line is 0.
 retire   stream, upto (all blocks below this number are retired), reason, at. No charge is about a retired block, ever.
 
+token    act (made or revoked), id (its public name, never its secret), role, analyst (or null), at. Spends nothing.
+window   number (2, 3, …), most (how many the policy allows), at, reason, granted (the limits of all windows before it,
+         added up), spent and shares (as in budget: what those spent together, of everybody and of each analyst). From
+         here on limits, also those of shares, hold for what is spent in this window; all of it goes on being added up.
+
+Since these came, budget, epoch and data say at, and budget says before (epsilon, delta and limits of the budget until
+then; left out in the first). An epoch may also be written where `protected` stays as it is: it says policy (the
+document that the owner wrote) and changes (for each of its keys that is another one, the value before and after; null
+where there is none), and digest (SHA-256 of that document as canonical JSON).
+
 Version 2 of
+answer   withdrawn (the reason), analyst (who asked), at: the owner withdrew the answer to this charge, and nobody reads
+         it. Its digest is that of nothing, and no answer to the same charge follows.
 charge   as before, about blocks of a stream: blocks (stream, ranges such as "0-363,365") and `price` (amounts that are
          added to the line of each of these blocks). Its loss is nothing. Blocks whose line reaches the first amount of
          the capacity are retired by it. Charges about no blocks are of version 1.
@@ -56,6 +68,10 @@ Version 3 of
 totals   as before, with streams: for each name capacity, most, unit, files and labels of all blocks, lines and shares
          (of everybody, and of each analyst: for each currency a list of [amount, how often]), retired (ranges), and
          largest (for each currency the `most` largest lines of retired blocks). Totals without any are of version 2.
+
+Version 4 of
+totals   as before, where there is any of: policy (number of the newest epoch with one, and its digest), window (number,
+         spent and shares of the newest one), withdrawn (charges whose answers are). Streams may be left out.
 """
 
 from __future__ import annotations
@@ -67,12 +83,16 @@ from typing import Any, Final
 from discreet.ledger.problems import LedgerDamaged
 
 VERSIONS: Final = {
-    "budget": 1, "epoch": 1, "data": 2, "charge": 2, "answer": 1, "accepted": 1, "totals": 3,
-    "stream": 1, "block": 1, "retire": 1, "moved": 1,
+    "budget": 1, "epoch": 1, "data": 2, "charge": 2, "answer": 2, "accepted": 1, "totals": 4,
+    "stream": 1, "block": 1, "retire": 1, "token": 1, "window": 1, "moved": 1,
 }  # fmt: skip
 """The newest version of each kind; all before it are read."""
-NEWER: Final = {"charge": "blocks", "totals": "streams"}
-"""Only records with this key are of the newest version of their kind: ledgers without streams stay as they were."""
+NEWER: Final[dict[str, dict[str, int]]] = {
+    "charge": {"": 1, "blocks": 2},
+    "answer": {"": 1, "withdrawn": 2},
+    "totals": {"": 2, "streams": 3, "policy": 4, "window": 4, "withdrawn": 4},
+}
+"""Only records with one of these keys are of a newer version of their kind: ledgers without such stay as they were."""
 GENESIS: Final = hashlib.sha256(b"discreet").hexdigest()
 
 Amounts = tuple[int, ...]
@@ -81,8 +101,8 @@ Record = dict[str, Any]
 
 def encode(kind: str, fields: Record) -> str:
     """A record as a line. What UTF-8 cannot write (lone surrogates) stays escaped, as JSON does it."""
-    is_older = kind in NEWER and NEWER[kind] not in fields
-    record = {**fields, "v": VERSIONS[kind] - is_older, "kind": kind}
+    newer = NEWER.get(kind, {"": VERSIONS[kind]})
+    record = {**fields, "v": max(newer[key] for key in newer if not key or key in fields), "kind": kind}
     line = json.dumps(record, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
     return line.encode("utf-8", "backslashreplace").decode("utf-8")
 
@@ -101,6 +121,11 @@ def decode(number: int, line: object) -> Record:
             "open the ledger with the version of discreet that wrote it",
         )
     return record
+
+
+def is_event(record: Record) -> bool:
+    """Whether it says what happened beside charges and answers; that an answer was withdrawn did."""
+    return record["kind"] not in ("charge", "answer", "totals") or "withdrawn" in record
 
 
 def link(previous: str, line: str) -> str:

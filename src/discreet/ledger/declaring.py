@@ -70,14 +70,14 @@ class Streams(ABC):
             if old.capacity == amounts:
                 return
         loss = new.held if old is None else tuple(map(sub, new.held, old.held))
-        if not amounts[0] or any(less(plus(state.spent, loss), state.grant.limits)):
+        if not amounts[0] or any(less(plus(state.used(), loss), state.grant.limits)):
             raise self._unaffordable(name, new, loss, state.grant.nothing if old is None else old.capacity)
         unit = {} if capacity.unit is None else {"unit": capacity.unit}
         fields = {"name": name, "capacity": written(amounts), "most": most, "at": now(), **unit}
         self._append("stream", {**fields, "loss": written(loss), "spent": written(plus(state.spent, loss))})
 
     def _unaffordable(self, name: str, stream: Stream, loss: Amounts, before: Amounts) -> LedgerError:
-        left = less(self._state.grant.limits, self._state.spent)
+        left = less(self._state.grant.limits, self._state.used())
         most = tuple(old + amount // stream.most for old, amount in zip(before, left, strict=True))
         return LedgerError(
             f"stream {name} needs {_shown(loss)} of the budget (its capacity, {stream.most} times), "

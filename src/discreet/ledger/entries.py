@@ -10,14 +10,14 @@ from fractions import Fraction
 from typing import Final
 
 from discreet.accounting import Concentrated, Loss, Pure
-from discreet.accounting.record import BlockNames, Entry, PartName
+from discreet.accounting.record import BlockNames, Entry, Event, PartName
 from discreet.accounting.rounding import UNITS
 from discreet.errors import Refused
 from discreet.ledger.charge import cost_of
 from discreet.ledger.codec import Amounts, Record, decode, link, parsed
 from discreet.ledger.grant import Grant
 from discreet.ledger.problems import LedgerDamaged
-from discreet.ledger.store import ALL, Reader, Search
+from discreet.ledger.store import ALL, ENDLESS, Order, Reader, Search
 
 LOOKED_AT: Final = 8
 CHANGED: Final = "run `discreet ledger verify`; restore a backup, or ask with fresh=True for a new answer"
@@ -69,6 +69,13 @@ def _entry(number: int, record: Record, answered: bool) -> Entry:
     )
 
 
+def _event(number: int, record: Record) -> Event:
+    """Records of before times were recorded do not say theirs."""
+    kind, at = record.pop("kind"), record.pop("at", "")
+    record.pop("v")
+    return Event(number, at, "withdrawn" if kind == "answer" else kind, record)
+
+
 def _cached(reader: Reader, charge: int) -> CachedAnswer | None:
     """The answer to a charge, if there is one. What is not what was recorded is damage."""
     records = reader.pair(charge)
@@ -76,6 +83,8 @@ def _cached(reader: Reader, charge: int) -> CachedAnswer | None:
         return None
     (_, text, digest, before), (number, line, hash_, answer, previous) = records
     record, noted = decode(charge, text), decode(number, line)
+    if "withdrawn" in noted:
+        return None
     sound = link(str(before), text) == digest and link(str(previous), line) == hash_
     if not sound or not isinstance(answer, bytes) or hashlib.sha256(answer).hexdigest() != noted.get("digest"):
         raise LedgerDamaged(f"the cached answer to charge {charge} was changed (record {number})", CHANGED)
@@ -119,6 +128,14 @@ class Reads(ABC):
     def count(self, search: Search = ALL) -> int:
         """How many charges there are."""
         return self._reader.count(search)
+
+    def events(
+        self, *, after: int = 0, before: int = ENDLESS, limit: int | None = None, newest_first: bool = False
+    ) -> list[Event]:
+        """What happened beside charges and answers, by their numbers: budgets, windows, refreshes, policies, tokens."""
+        order: Order = "DESC" if newest_first else "ASC"
+        noted = self._reader.events(after=after, before=before, limit=-1 if limit is None else limit, order=order)
+        return [_event(number, decode(number, line)) for number, line in noted]
 
     def entry(self, number: int) -> Entry | None:
         """The charge of this number; None if there is none."""

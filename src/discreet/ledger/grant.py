@@ -8,12 +8,13 @@ from fractions import Fraction
 from functools import lru_cache
 from math import floor
 
-from discreet.accounting.balance import Amount, Balance, Of, Used, part_used
+from discreet.accounting.balance import Amount, Balance, Lifetime, Of, Used, part_used
 from discreet.accounting.conversion import epsilon_of_rho, rho_of_epsilon, rho_of_pure
 from discreet.accounting.filters import ConcentratedFilter, Filter, PureFilter
 from discreet.accounting.labels import label_of_rho
 from discreet.accounting.rounding import UNITS, charged, float_down, float_up, granted
 from discreet.ledger.codec import Amounts, less
+from discreet.ledger.windows import Window
 from discreet.policy import Percentage, Share
 
 
@@ -119,6 +120,20 @@ class Grant:
         pairs = zip(spent, less(limits, spent), strict=True)
         part, *delta = (part_used(Fraction(each), Fraction(left)) for each, left in pairs)
         return Used(part, delta[0] if delta and spent[1] else 0.0, of)
+
+    def lifetime(self, window: Window, spent: Amounts) -> Lifetime:
+        """What all windows up to this one mean together (the theorem of `windows`)."""
+        allowed = window.allowed(self.limits)
+        return Lifetime(window.number, window.most, self._claim(allowed, allowed), self._claim(spent, allowed))
+
+    def _claim(self, amounts: Amounts, allowed: Amounts) -> Amount:
+        """A guarantee, in which half of all windows' δ is for conversion."""
+        used = Fraction(amounts[0], UNITS)
+        if self.delta is None:
+            return Amount(float_up(used))
+        conversion = Fraction(allowed[1], UNITS)
+        epsilon = epsilon_of_rho(used, conversion)
+        return Amount(float_up(epsilon), float_up(used), float_up(conversion + Fraction(amounts[1], UNITS)))
 
     def _used(self, spent: Amounts) -> Amount:
         """Amounts as what they guarantee."""

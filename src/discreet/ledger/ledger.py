@@ -17,17 +17,18 @@ from discreet.accounting.record import OWNER as OWNER
 from discreet.accounting.record import BlockNames, Key, PartName
 from discreet.accounting.relations import label
 from discreet.errors import Refused
+from discreet.ledger.acts import Acts, Document, shown
 from discreet.ledger.blocks import Blocks
 from discreet.ledger.charge import Charge, cost_of, demand_spendable
-from discreet.ledger.codec import GENESIS, Amounts, Record, encode, less, link, plus, written
-from discreet.ledger.declaring import Streams, now
+from discreet.ledger.codec import GENESIS, Amounts, Record, encode, link, plus, written
+from discreet.ledger.declaring import now
 from discreet.ledger.entries import Reads, loss_of
 from discreet.ledger.grant import Grant
 from discreet.ledger.keys import charge_of
 from discreet.ledger.problems import LedgerError, demand_here
 from discreet.ledger.sqlite import Acceptance, Marks, Sqlite
 from discreet.ledger.standing import Standing
-from discreet.ledger.state import State, granted_fields
+from discreet.ledger.state import State
 from discreet.ledger.store import Reader, Row, Store
 from discreet.noise import SYSTEM
 from discreet.policy import Share
@@ -39,7 +40,7 @@ MAX_QUERY_LENGTH: Final = 200_000
 """Characters of a query that are recorded at most."""
 
 
-class Ledger(Reads, Streams):
+class Ledger(Reads, Acts):
     """An opened ledger. Many threads may share it; other processes open it for themselves.
 
     Theorem  The losses of all releases made inside `charge` blocks, by any number of threads and processes, crashes
@@ -58,7 +59,9 @@ class Ledger(Reads, Streams):
         protected: str = "",
         name: str = "",
         unit: str | None = None,
+        document: Document | None = None,
     ) -> None:
+        """`document` is the policy as its owner wrote it: what changed in it is put on record."""
         self._process = os.getpid()
         self.unit = label(unit)
         self._shares = dict(shares)
@@ -67,7 +70,7 @@ class Ledger(Reads, Streams):
         self._store = store
         self._state, self._opening = State(), 0
         try:
-            self._write(lambda: self._agree(grant, protected, name))
+            self._write(lambda: self._agree(grant, protected, name, document))
         except BaseException:
             self._store.close()
             raise
@@ -82,6 +85,7 @@ class Ledger(Reads, Streams):
         protected: str = "",
         name: str = "",
         unit: str | None = None,
+        document: Document | None = None,
         marks: Marks | None = None,
         accept: Acceptance | None = None,
     ) -> Self:
@@ -90,9 +94,9 @@ class Ledger(Reads, Streams):
         With `marks`, a ledger that was rolled back is not opened unless the owner accepts it.
         """
         store = Sqlite(path, marks=marks, accept=accept)
-        return cls(store, grant, shares=shares, protected=protected, name=name, unit=unit)
+        return cls(store, grant, shares=shares, protected=protected, name=name, unit=unit, document=document)
 
-    def _agree(self, grant: Grant, protected: str, name: str) -> None:
+    def _agree(self, grant: Grant, protected: str, name: str, document: Document | None) -> None:
         """Begin the journal, or see that policy and journal say the same."""
         recorded = self._state.grant
         known = self._store.recognised(self._state)
@@ -102,12 +106,11 @@ class Ledger(Reads, Streams):
         elif (grant.epsilon, grant.delta) != (recorded.epsilon, recorded.delta):
             if not grant.within(recorded):
                 raise LedgerError(
-                    f"the policy grants {_shown(grant)}, the ledger {_shown(recorded)}",
+                    f"the policy grants {shown(grant)}, the ledger {shown(recorded)}",
                     "raise it on the record with `discreet budget raise`, or restore the number in the policy",
                 )
             self._append_budget(grant, "the policy lowered it")
-        if self._state.protected != protected:
-            self._append("epoch", {"protected": protected, "name": name})
+        self._agree_on_policy(protected, name, document)
         if any(partition.max_parts is None for partition in self._state.partitions.values()):
             self._state = State.replayed(self._store.rows())  # totals of version 1 leave out what their charges said
             self._append("totals", self._state.totals())
@@ -239,37 +242,14 @@ class Ledger(Reads, Streams):
 
     def _keep(self, charge: Charge, answer: bytes) -> None:
         fields = {"charge": charge.number, "digest": hashlib.sha256(answer).hexdigest()}
+
+        def append() -> None:
+            if charge.number in self._state.withdrawn:
+                raise LedgerError(f"the answer to charge {charge.number} was withdrawn", "ask again")
+            self._append("answer", fields, charge.plan, answer)
+
         with self._held(), self._store.relaxed():
-            self._write(lambda: self._append("answer", fields, charge.plan, answer))
-
-    # the owner's acts
-
-    def raise_budget(self, grant: Grant, reason: str) -> None:
-        """Change what may be spent, on the record. Refused below what is spent already."""
-        self._write(lambda: self._append_budget(grant, reason))
-
-    def _append_budget(self, grant: Grant, reason: str, named: Record | None = None) -> None:
-        spent, _ = self._state.converted(grant)
-        shares = {analyst: grant.converted(amounts) for analyst, amounts in self._state.shares.items()}
-        if spent is None:
-            raise LedgerError(
-                "what was spent in a budget with delta cannot be counted in one without", "keep the delta"
-            )
-        if any(less(spent, grant.limits)):
-            balance = grant.balance(grant.limits, spent, grant.epsilon)
-            raise LedgerError(
-                f"{_shown(grant)} is less than what is spent already (epsilon {balance.spent.epsilon:g})",
-                "spending cannot be undone: grant at least that much",
-            )
-        written_shares = {analyst: written(amounts or ()) for analyst, amounts in shares.items()}
-        fields = {**granted_fields(grant), "spent": written(spent), "shares": written_shares, "reason": reason}
-        self._append("budget", {**fields, **(named or {})})
-
-    def advance_data(self, reason: str) -> int:
-        """Begin a new data version; all versions share what was spent."""
-        with self._held():
-            self._write(lambda: self._append("data", {"version": self._state.data + 1, "reason": reason}))
-            return self._state.data
+            self._write(append)
 
     # how it stands
 
@@ -440,8 +420,3 @@ def _failure(error: BaseException) -> LedgerError:
     if isinstance(error, LedgerError):
         return type(error)(error.reason, error.fix)
     return LedgerError("the ledger was interrupted; nothing was released", "ask again")
-
-
-def _shown(grant: Grant) -> str:
-    delta = "" if grant.delta is None else f", delta {float(grant.delta):g}"
-    return f"epsilon {float(grant.epsilon):g}{delta}"

@@ -13,10 +13,10 @@ from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any, Final, NamedTuple
 
-from discreet.ledger.codec import Amounts, Record, parsed
+from discreet.ledger.codec import Amounts, Record, is_event, parsed
 from discreet.ledger.problems import LedgerError
 from discreet.ledger.state import State
-from discreet.ledger.store import ENDLESS, Charged, Order, Row, Search
+from discreet.ledger.store import ENDLESS, Charged, Noted, Order, Row, Search
 
 CAPACITY: Final = 2**24
 """Characters of charges and answers that are remembered where spending has no end."""
@@ -91,8 +91,9 @@ class Journal:
                 del self.plans[filed]
 
     def answered(self, number: int) -> Stored | None:
-        """The answer to a charge, unless it was forgotten."""
-        return self.records.get(self.answers.get(number, 0))
+        """The answer to a charge, unless it was forgotten or withdrawn."""
+        stored = self.records.get(self.answers.get(number, 0))
+        return None if stored is None or "withdrawn" in stored.record else stored
 
 
 def _filed(record: Record) -> tuple[str, int]:
@@ -136,6 +137,16 @@ class MemoryReader:
                 continue
             if not wanted or wanted in _folded(record["question"]):
                 yield charge
+
+    def events(self, *, after: int = 0, before: int = ENDLESS, limit: int = -1, order: Order = "ASC") -> list[Noted]:
+        with self._journal.changing:
+            records = self._journal.records.items()
+            noted = [
+                (number, stored.line)
+                for number, stored in (records if order == "ASC" else reversed(records))
+                if after < number < before and is_event(stored.record)
+            ]
+        return noted if limit < 0 else noted[:limit]
 
     def pair(self, number: int) -> tuple[tuple[Any, ...], tuple[Any, ...]] | None:
         journal = self._journal

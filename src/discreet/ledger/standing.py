@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from discreet.accounting.balance import Amount, Balance, Used
@@ -38,7 +38,8 @@ class Standing:
 
     @property
     def spent(self) -> Amounts:
-        return self.state.spent if self.analyst is None else self.state.share(self.analyst)
+        """In the window that is open."""
+        return self.state.used(self.analyst)
 
     @property
     def everybody(self) -> Standing:
@@ -47,7 +48,7 @@ class Standing:
     @property
     def filters(self) -> list[Filter]:
         """What a charge must pass: the budget, and an analyst's share. The tighter one speaks first."""
-        filters = [self.grant.filter(self.state.spent)]
+        filters = [self.grant.filter(self.state.used())]
         if self.share is not None:
             filters.append(self.grant.share(self.share, self.spent))
         return sorted(filters, key=lambda each: each.left)
@@ -55,7 +56,11 @@ class Standing:
     def balance(self) -> Balance:
         grant, own = self.grant, less(self.limits, self.spent)
         if self.share is None:
-            return grant.balance(self.limits, self.spent, grant.epsilon, by_unit(self.state))
+            balance = grant.balance(self.limits, self.spent, grant.epsilon, by_unit(self.state))
+            window = self.state.window
+            return (
+                balance if window.number == 1 else replace(balance, lifetime=grant.lifetime(window, self.state.spent))
+            )
         limit = None if own == self._left else self.remaining()
         return grant.balance(self.limits, self.spent, grant.share_epsilon(self.share), of="share", limit=limit)
 

@@ -17,6 +17,8 @@ from discreet.ledger.problems import LedgerDamaged
 from discreet.ledger.store import Row
 from discreet.ledger.streams import Stream, demand_name, streams_read, streams_written
 from discreet.ledger.units import Units, converted, spent_about, units_read, units_written
+from discreet.ledger.windows import FIRST, Window, window_read
+from discreet.policy.recorded import digest_of
 
 NOTHING: Final = Grant(Fraction(0), None, (0,))
 MALFORMED: Final = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
@@ -46,6 +48,11 @@ class State:
     """The database that the journal lies in; None in a file."""
     moved: tuple[str, str] | None = None
     """By what name the journal goes on elsewhere, and where that is in words: nothing is written here any more."""
+    policy: tuple[int, str] | None = None
+    """Number of the newest record that has the policy's document, and the digest of that."""
+    window: Window = FIRST
+    withdrawn: frozenset[int] = frozenset()
+    """Charges whose answers nobody reads any more."""
 
     def after(self, row: Row) -> State:
         """The state after one more record; `LedgerDamaged` unless it follows from this one."""
@@ -99,7 +106,14 @@ class State:
         return cls()
 
     def share(self, analyst: str) -> Amounts:
+        """What an analyst spent, in all windows."""
         return self.shares.get(analyst, self.grant.nothing)
+
+    def used(self, analyst: str | None = None) -> Amounts:
+        """What was spent in the window that is open: by everybody, or by one analyst."""
+        if analyst is None:
+            return self.window.since(self.spent)
+        return self.window.share_since(analyst, self.share(analyst))
 
     def increase(self, part: PartName | None, cost: Amounts) -> Amounts:
         """What a query of this cost adds to what is spent: about a part, only what makes the maximum grow."""
@@ -139,6 +153,9 @@ class State:
             **({"streams": streams_written(self.streams)} if self.streams else {}),
             **({} if self.id is None else {"id": self.id, "hosts": sorted(self.hosts)}),
             **({} if self.home is None else {"home": self.home}),
+            **({} if self.policy is None else {"policy": list(self.policy)}),
+            **({} if self.window.number == 1 else {"window": self.window.fields()}),
+            **({"withdrawn": sorted(self.withdrawn)} if self.withdrawn else {}),
         }
 
 
@@ -179,11 +196,18 @@ def _budget(state: State, record: Record) -> State:
     if "id" in record:  # of a ledger that begins on a host with high-water marks
         state = _accepted(state, {"known": 0, **record})
     units = converted(state.units, grant)
-    return replace(state, grant=grant, spent=spent, shares=shares, partitions=partitions, units=units, streams=streams)
+    window = state.window.converted(grant)
+    state = replace(state, grant=grant, partitions=partitions, units=units, streams=streams)
+    return replace(state, spent=spent, shares=shares, window=window)
 
 
 def _epoch(state: State, record: Record) -> State:
-    return replace(state, protected=str(record["protected"]))
+    policy = state.policy
+    if "policy" in record:
+        if record["digest"] != digest_of(record["policy"]) or not isinstance(record["changes"], dict):
+            raise ValueError("a policy is on record with its digest and what changed")
+        policy = state.head + 1, record["digest"]
+    return replace(state, protected=str(record["protected"]), policy=policy)
 
 
 def _data(state: State, record: Record) -> State:
@@ -214,7 +238,7 @@ def _spent(state: State, record: Record, loss: Amounts) -> Amounts:
     spent = parsed(record["spent"])
     if plus(state.spent, loss) != spent:
         raise ValueError("a charge adds its loss")
-    if any(less(spent, state.grant.limits)):
+    if any(less(state.window.since(spent), state.grant.limits)):
         raise ValueError("a charge fits the budget")
     return spent
 
@@ -270,7 +294,31 @@ def _retire(state: State, record: Record) -> State:
 def _answer(state: State, record: Record) -> State:
     if record["charge"] not in range(1, state.head + 1) or not isinstance(record["digest"], str):
         raise ValueError("an answer follows its charge")
+    if record["charge"] in state.withdrawn or ("withdrawn" in record) != (record["v"] == 2):
+        raise ValueError("no answer follows one that was withdrawn")
+    if record["v"] == 1:
+        return state
+    if not (isinstance(record["withdrawn"], str) and isinstance(record["at"], str)):
+        raise ValueError("an answer is withdrawn for a reason")
+    return replace(state, withdrawn=state.withdrawn | {record["charge"]})
+
+
+def _token(state: State, record: Record) -> State:
+    said = [record["act"], record["id"], record["role"], record["at"]]
+    if not all(isinstance(each, str) for each in said) or record["act"] not in ("made", "revoked"):
+        raise ValueError("a token was made or revoked")
+    if not isinstance(record["analyst"], str | None):
+        raise ValueError("a token is somebody's")
     return state
+
+
+def _window(state: State, record: Record) -> State:
+    window = state.window.next(record["most"], state.grant.limits, state.spent, state.shares)
+    if window_read(record) != window:
+        raise ValueError("a window begins with what was spent before")
+    if not (isinstance(record["reason"], str) and isinstance(record["at"], str)):
+        raise ValueError("a window is opened for a reason")
+    return replace(state, window=window)
 
 
 def _accepted(state: State, record: Record) -> State:
@@ -323,12 +371,23 @@ def _repeated(record: Record) -> State:
         id=None if record.get("id") is None else str(record["id"]),
         hosts=frozenset(map(str, record.get("hosts", ()))),
         home=None if record.get("home") is None else str(record["home"]),
+        policy=_policy(record.get("policy")),
+        window=window_read(record["window"]) if "window" in record else FIRST,
+        withdrawn=frozenset(map(int, record.get("withdrawn", ()))),
     )
 
 
+def _policy(named: Any) -> tuple[int, str] | None:
+    if named is None:
+        return None
+    number, digest = named
+    return int(number), str(digest)
+
+
 def _streams(record: Record) -> dict[str, Stream]:
-    if ("streams" in record) != (record["v"] == 3):
-        raise ValueError("totals of version 3 have streams")
+    newer = any(key in record for key in ("policy", "window", "withdrawn"))
+    if newer != (record["v"] == 4) or (not newer and ("streams" in record) != (record["v"] == 3)):
+        raise ValueError("totals of version 3 have streams, and those of version 4 what came later")
     return streams_read(record)
 
 
@@ -341,6 +400,8 @@ RULES: Final[dict[str, Callable[[State, Record], State]]] = {
     "block": _block,
     "retire": _retire,
     "answer": _answer,
+    "token": _token,
+    "window": _window,
     "accepted": _accepted,
     "moved": _moved,
     "totals": _totals,

@@ -25,7 +25,9 @@ if TYPE_CHECKING:
 Row = tuple[int, str, str]
 """Number, line and hash of a record."""
 Charged = tuple[int, str, bool]
-"""Number and line of a charge, and whether it has an answer."""
+"""Number and line of a charge, and whether it has an answer that was not withdrawn."""
+Noted = tuple[int, str]
+"""Number and line of a record that is neither a charge nor an answer nor totals; or of the withdrawal of an answer."""
 Order = Literal["ASC", "DESC"]
 ENDLESS: Final = 2**63 - 1
 
@@ -56,6 +58,10 @@ class Reader(Protocol):
         ...
 
     def charge(self, number: int) -> Charged | None: ...
+
+    def events(self, *, after: int = 0, before: int = ENDLESS, limit: int = -1, order: Order = "ASC") -> list[Noted]:
+        """What happened beside charges and answers, with after < number < before, in the order of the numbers."""
+        ...
 
     def pair(self, number: int) -> tuple[tuple[Any, ...], tuple[Any, ...]] | None:
         """A charge (number, line, hash, hash before) and its newest answer (number, line, hash, bytes, hash before)."""

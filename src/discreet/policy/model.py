@@ -8,7 +8,7 @@ from datetime import date, datetime
 from enum import StrEnum
 from fractions import Fraction
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 Key = str | int | bool | date
 """A declared value of a column, in its Python type."""
@@ -188,6 +188,8 @@ class Budget:
 
     epsilon: Fraction
     delta: Fraction | None = None
+    max_windows: int | None = None
+    """How often the owner may let it be spent again, the first time included; None: never."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -239,6 +241,8 @@ class Policy:
     """Whether bounds that neither policy nor query states are found with a share of the cost."""
     statement: Mapping[str, str] = field(default_factory=dict)
     """What the owner says about it to the public: who they are, what it is for, why so much may be spent."""
+    document: Mapping[str, Any] = field(default_factory=dict, compare=False, repr=False)
+    """What the owner wrote, as ledgers have it on record; nothing for a policy that is in no file."""
 
     @property
     def folder(self) -> Path:

@@ -29,6 +29,7 @@ from discreet.policy.model import (
 )
 from discreet.policy.owners import check_owners, read_owner, unit_kind
 from discreet.policy.problems import Finding, PolicyError
+from discreet.policy.recorded import written
 from discreet.policy.section import (
     Field,
     Section,
@@ -43,6 +44,7 @@ from discreet.policy.section import (
     seconds,
     text,
     unit_rows,
+    windows,
 )
 from discreet.policy.sources import (
     check_apart,
@@ -78,6 +80,7 @@ POLICY: Final[Mapping[str, Field]] = {
 BUDGET: Final[Mapping[str, Field]] = {
     "epsilon": Field(epsilon, needed="add epsilon = 1.0: all that may ever be spent"),
     "delta": Field(delta),
+    "max_windows": Field(windows),
 }
 UNIT: Final[Mapping[str, Field]] = {
     "name": Field(text, needed='add name = "patient": whom or what you protect'),
@@ -120,6 +123,11 @@ def parse(text: bytes, path: Path) -> Policy:
     raw = document(text)
     if isinstance(raw, Finding):
         raise PolicyError(label(path), [raw])
+    return parsed(raw, path)
+
+
+def parsed(raw: Mapping[str, Any], path: Path) -> Policy:
+    """The policy of a document of TOML."""
     section = Section([])
     top = section.fields(raw, POLICY)
     budget = _section(section, "budget", top, BUDGET)
@@ -141,7 +149,7 @@ def parse(text: bytes, path: Path) -> Policy:
         name=top.get("name", file.stem),
         path=file,
         state=state,
-        budget=Budget(budget["epsilon"], budget.get("delta")),
+        budget=Budget(budget["epsilon"], budget.get("delta"), budget.get("max_windows")),
         unit=unit_of(unit["name"], tables),
         tables=tables,
         analysts=analysts,
@@ -153,6 +161,7 @@ def parse(text: bytes, path: Path) -> Policy:
         engine_schema=top.get("engine_schema", "discreet"),
         implicit_bounds=top.get("implicit_bounds", False),
         statement=statement,
+        document=written(raw),
     )
 
 

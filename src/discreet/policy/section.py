@@ -155,6 +155,7 @@ def _whole(least: int, most: int, fix: str) -> Callable[[object], int]:
 
 
 limit: Final = _whole(1, MOST_LIMIT, "write how many one unit may have at most")
+windows: Final = _whole(1, 1000, "write how often the budget may be spent, the first time included")
 unit_rows: Final = _whole(
     2, MOST_LIMIT, "write how many rows one unit may make at any step of a question: 10000 is usual"
 )

@@ -15,24 +15,16 @@ from discreet.accounting.rounding import float_up
 from discreet.answers import Answer, documents
 from discreet.answers.models import TASKS, misplaced
 from discreet.answers.saving import csv_of
-from discreet.answers.wire import (
-    ENTRY,
-    answer_written,
-    entry_shown,
-    entry_written,
-    facts_written,
-    preview_written,
-)
+from discreet.answers.wire import answer_written, entry_written, facts_written, preview_written
 from discreet.curator.state import verify_ledger
 from discreet.errors import QueryFailed, Refused
-from discreet.ledger import OWNER
-from discreet.printing import csv_text
 from discreet.server import requests
 from discreet.server.access import MAX_LENGTH, Access, Anybody, Asking, Callers, Watching, app_state, watcher
 from discreet.server.dispatch import Submission, document_of, estimators, loaded
 from discreet.server.metrics import MEDIA
 from discreet.server.problems import Cancelled, response_of
 from discreet.server.queue import Job, State
+from discreet.server.records import is_open, own_story, story_csv
 from discreet.server.responses import ANSWERS, BATCHES, MODELS, RELEASES, SCORES, Confidence, Headers, Sent
 from discreet.server.responses import CSV as CSV
 from discreet.server.responses import Number as Number
@@ -343,7 +335,7 @@ def task_of(entry: Entry) -> str:
 def entry_of(access: Access, number: int) -> Entry:
     """A charge that the caller may see."""
     entry = access.dataset.curator.entry(number)
-    if entry is None or not _is_open(access, entry):
+    if entry is None or not is_open(access, entry):
         of_yours = "" if access.caller.role.sees_everybody else " of yours"
         raise Refused(
             "unknown-answer", f"no charge{of_yours} has this number", "see the ledger for the charges that were"
@@ -377,6 +369,16 @@ async def ledger_count(request: Request, access: Anybody, sought: Sought) -> Res
     return json_response({"count": await app_state(request).dispatcher.light(access.dataset.curator.count, search)})
 
 
+@router.get("/datasets/{dataset}/events", responses=returns(documents.Events), tags=["the ledger"])
+async def events(request: Request, access: Anybody) -> Response:
+    """What happened beside charges, oldest first: budgets, windows, refreshes, policies, tokens.
+
+    Owners and auditors see all of it, analysts what is about everybody or about them.
+    """
+    lines = await app_state(request).dispatcher.light(own_story, access)
+    return json_response({"events": [line.document() for line in lines]})
+
+
 @router.get(
     "/datasets/{dataset}/ledger.csv",
     responses={200: {"content": {"text/csv": {"schema": {"type": "string"}}}}},
@@ -384,9 +386,8 @@ async def ledger_count(request: Request, access: Anybody, sought: Sought) -> Res
     tags=["the ledger"],
 )
 async def ledger_csv(request: Request, access: Anybody) -> Response:
-    """The same as a table for spreadsheets."""
-    entries = await app_state(request).dispatcher.light(own_entries, access)
-    return Response(csv_text(ENTRY, [entry_shown(entry) for entry in entries]), media_type=CSV)
+    """Charges and events as a table for spreadsheets."""
+    return Response(await app_state(request).dispatcher.light(story_csv, access), media_type=CSV)
 
 
 @router.get("/datasets/{dataset}/ledger/verify", responses=returns(documents.Verified), tags=["the ledger"])
@@ -406,16 +407,6 @@ async def ledger_verify(
             "problems": list(report.problems),
         }
     )
-
-
-def own_entries(access: Access) -> list[Entry]:
-    """The charges that a caller may see."""
-    return access.dataset.curator.entries(own_search(access))
-
-
-def _is_open(access: Access, entry: Entry) -> bool:
-    """Owners and auditors see everything, analysts their own charges."""
-    return access.caller.role.sees_everybody or entry.analyst == (access.caller.analyst or OWNER)
 
 
 metrics_router: Final = APIRouter()

@@ -7,6 +7,7 @@ import re
 import threading
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
 from typing import Final
 
@@ -19,7 +20,7 @@ from discreet.opening import MAKERS, RECALLS
 from discreet.policy import Policy, PolicyError, read
 from discreet.printing import printable
 from discreet.server.saved import SavedQueries
-from discreet.server.tokens import Role, Token, Tokens
+from discreet.server.tokens import Made, Role, Token, Tokens
 
 log: Final = logging.getLogger("discreet.server")
 
@@ -100,6 +101,17 @@ class Dataset:
             if self._dummy is None:
                 self._dummy = curator.dummy()
             return self._dummy
+
+    def make_token(self, made: Made, role: Role, analyst: str | None, expires: datetime | None = None) -> None:
+        """Accept a token from now on; first it is put on record."""
+        self._curator.note_token("made", made.id, role, analyst)
+        self.tokens.add(made, role, analyst, expires)
+
+    def revoke_token(self, name: str) -> None:
+        """Accept a token no longer. It holds before it is on record."""
+        token = self.tokens.revoke(name)
+        if token is not None:
+            self._curator.note_token("revoked", token.id, token.role, token.analyst)
 
     def caller(self, token: Token) -> Caller | None:
         """Who holds this token; None if it is for an analyst that the policy no longer knows."""

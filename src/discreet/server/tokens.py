@@ -127,14 +127,14 @@ class Tokens:
         """Every token that was ever made, oldest first."""
         return [_token(row) for row in self._run("SELECT * FROM tokens ORDER BY made, id")]
 
-    def revoke(self, name: str) -> bool:
-        """Accept a token no longer; False if there is no such id, or it was revoked before."""
+    def revoke(self, name: str) -> Token | None:
+        """Accept a token no longer; None if there is no such id, or it was revoked before."""
         rows = self._run(
-            "UPDATE tokens SET revoked = ? WHERE id = ? AND revoked IS NULL RETURNING id",
+            "UPDATE tokens SET revoked = ? WHERE id = ? AND revoked IS NULL RETURNING *",
             _time(datetime.now(UTC)),
             name,
         )
-        return bool(rows)
+        return _token(rows[0]) if rows else None
 
     def close(self) -> None:
         with self._lock:

@@ -16,7 +16,7 @@ from discreet.ledger.codec import Amounts, Record, parsed
 from discreet.ledger.postgres.schema import COLUMNS
 from discreet.ledger.postgres.session import Address, connected, failures
 from discreet.ledger.problems import LedgerDamaged, LedgerError, LedgerUnreachable
-from discreet.ledger.store import Charged, Order, Row, Search
+from discreet.ledger.store import ENDLESS, Charged, Noted, Order, Row, Search
 
 if TYPE_CHECKING:
     from psycopg import Connection
@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 _ANSWERED: Final = """(EXISTS (SELECT 1 FROM {journal} AS a WHERE a.kind = 'answer' AND a.charge = j.number)
     AND NOT EXISTS (SELECT 1 FROM {journal} AS a WHERE a.kind = 'answer' AND a.charge = j.number AND a.withdrawn))"""
 _CHARGES: Final = f"SELECT j.number, j.line, {_ANSWERED} FROM {{journal}} AS j WHERE j.kind = 'charge' AND "
+_EVENTS: Final = """SELECT j.number, j.line FROM {journal} AS j
+    WHERE (j.kind NOT IN ('charge', 'answer', 'totals') OR j.withdrawn) AND j.number > %s AND j.number < %s"""
 _PAIR: Final = """
     SELECT c.number, c.line, c.hash, (SELECT b.hash FROM {journal} AS b WHERE b.number = c.number - 1),
         a.number, a.line, a.hash, a.answer, (SELECT b.hash FROM {journal} AS b WHERE b.number = a.number - 1)
@@ -131,6 +133,10 @@ class PostgresReader:
     def charge(self, number: int) -> Charged | None:
         rows = self._rows(f"{_CHARGES}j.number = %s", (number,))
         return (rows[0][0], rows[0][1], bool(rows[0][2])) if rows else None
+
+    def events(self, *, after: int = 0, before: int = ENDLESS, limit: int = -1, order: Order = "ASC") -> list[Noted]:
+        values = (after, before, None if limit < 0 else limit)
+        return [(number, line) for number, line in self._rows(f"{_EVENTS} ORDER BY j.number {order} LIMIT %s", values)]
 
     def pair(self, number: int) -> tuple[tuple[Any, ...], tuple[Any, ...]] | None:
         rows = self._rows(_PAIR, (number,))

@@ -16,14 +16,15 @@ from typing import Any, Final
 
 from discreet.ledger.codec import Amounts
 from discreet.ledger.problems import LedgerDamaged, LedgerError, reported
-from discreet.ledger.sqlite.schema import ANSWERS, CHARGES, DIGITS, cost, field, padded
-from discreet.ledger.store import Charged, Order, Search
+from discreet.ledger.sqlite.schema import ANSWERS, CHARGES, DIGITS, EVENTS, cost, field, padded
+from discreet.ledger.store import ENDLESS, Charged, Noted, Order, Search
 
 PATIENCE: Final = 300.0
 """Seconds to wait for other processes: the busy handler is not fair."""
 
-_ANSWERED: Final = f"""EXISTS (SELECT 1 FROM journal AS a
-    WHERE {field("kind", "a")} = 'answer' AND {field("charge", "a")} = +journal.number)"""
+_OF: Final = f"""(SELECT 1 FROM journal AS a
+    WHERE {field("kind", "a")} = 'answer' AND {field("charge", "a")} = +journal.number"""
+_ANSWERED: Final = f"(EXISTS {_OF}) AND NOT EXISTS {_OF} AND {field('withdrawn', 'a')} IS NOT NULL))"
 _BEFORE: Final = "(SELECT hash FROM journal AS b WHERE b.number = journal.number - 1)"
 _OF_CHARGE: Final = f"""SELECT number, line, hash, kept, {_BEFORE}
     FROM journal WHERE {ANSWERS} AND {field("charge")} = ? ORDER BY number DESC LIMIT 1"""
@@ -99,6 +100,11 @@ class SqliteReader:
             query = f"SELECT number, line, {_ANSWERED} FROM journal WHERE number = ? AND {CHARGES}"
             row = connection.execute(query, (number,)).fetchone()
         return None if row is None else (row[0], row[1], bool(row[2]))
+
+    def events(self, *, after: int = 0, before: int = ENDLESS, limit: int = -1, order: Order = "ASC") -> list[Noted]:
+        query = f"SELECT number, line FROM journal WHERE {EVENTS} AND number > ? AND number < ?"
+        with self._cursor() as connection:
+            return connection.execute(f"{query} ORDER BY number {order} LIMIT ?", (after, before, limit)).fetchall()
 
     def pair(self, number: int) -> tuple[tuple[Any, ...], tuple[Any, ...]] | None:
         with self._cursor() as connection:

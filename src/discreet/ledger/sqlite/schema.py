@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Final
 
-FORMAT: Final = 2
+FORMAT: Final = 3
 APPLICATION: Final = 0x44495343  # "DISC"
 DIGITS: Final = 50
 """Of the largest amount in units of 10⁻²⁴; a loss has less than 40."""
@@ -37,6 +37,8 @@ def _index(name: str, *expressions: str, where: str) -> str:
 
 CHARGES: Final = f"{field('kind')} = 'charge'"
 ANSWERS: Final = f"{field('kind')} = 'answer'"
+WITHDRAWN: Final = f"{field('withdrawn')} IS NOT NULL"
+EVENTS: Final = f"{field('kind')} NOT IN ('charge', 'totals') AND ({field('kind')} <> 'answer' OR {WITHDRAWN})"
 OLD: Final = {
     "journal": "CREATE TABLE journal (number INTEGER PRIMARY KEY, line TEXT NOT NULL, hash TEXT NOT NULL, plan TEXT, "
     "kept BLOB)",
@@ -49,5 +51,6 @@ ADDED: Final = {
     "keys": _index("keys", field("key"), where=f"{field('key')} IS NOT NULL"),
     "cached": _index("cached", field("plan"), field("data"), cost(0), where=CHARGES),
 }
-SCHEMA: Final = OLD | ADDED
-LAYOUTS: Final = {1: OLD, FORMAT: SCHEMA}
+STORY: Final = {"events": _index("events", "number", where=EVENTS)}
+SCHEMA: Final = OLD | ADDED | STORY
+LAYOUTS: Final = {1: OLD, 2: OLD | ADDED, FORMAT: SCHEMA}

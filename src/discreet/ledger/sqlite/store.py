@@ -22,7 +22,7 @@ from discreet.ledger.marks import Marks
 from discreet.ledger.problems import LedgerDamaged, LedgerError, reported
 from discreet.ledger.sqlite.files import Identity, OwnLock, Seal, beside, identity, real, refuse_mounted, refuse_network
 from discreet.ledger.sqlite.reading import PATIENCE, SqliteReader, keyed
-from discreet.ledger.sqlite.schema import ADDED, APPLICATION, FORMAT, LAYOUTS, SCHEMA
+from discreet.ledger.sqlite.schema import APPLICATION, FORMAT, LAYOUTS, SCHEMA
 from discreet.ledger.state import State
 from discreet.ledger.store import ENDLESS, Row
 from discreet.ledger.watch import Acceptance, Watch
@@ -123,16 +123,17 @@ class Sqlite:
         connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()  # from here on there are -wal and -shm
 
     def _upgrade(self, connection: sqlite3.Connection) -> None:
-        """Add the indexes of format 2. The journal stays as it is; the seal of the old bytes goes."""
-        if connection.execute("PRAGMA user_version").fetchone()[0] == FORMAT:
+        """Add the indexes that came later. The journal stays as it is; the seal of the old bytes goes."""
+        version = connection.execute("PRAGMA user_version").fetchone()[0]
+        if version == FORMAT:
             return
         connection.execute("BEGIN IMMEDIATE")
         head = connection.execute("SELECT max(number) FROM journal").fetchone()[0] or 0
         seal = Seal.read(self.path)
         if seal is not None and seal.head <= head:  # one that is ahead tells that records are gone
             beside(self.path, ".seal").unlink(missing_ok=True)
-        for statement in ADDED.values():
-            connection.execute(statement)
+        for name in SCHEMA.keys() - LAYOUTS[version].keys():
+            connection.execute(SCHEMA[name])
         connection.execute(f"PRAGMA user_version = {FORMAT}")
         connection.execute("COMMIT")
 

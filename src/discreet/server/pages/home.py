@@ -13,12 +13,12 @@ from discreet.accounting.record import Entry
 from discreet.curator.curator import Curator
 from discreet.errors import Refused
 from discreet.server.access import MAX_LENGTH, Access, app_state
-from discreet.server.api import own_search
 from discreet.server.datasets import Caller
 from discreet.server.pages.forms import demand_same_origin, form_of
 from discreet.server.pages.page_auth import Visitor, Visitors, sessions
 from discreet.server.pages.rendering import STATIC, page
 from discreet.server.problems import document_of
+from discreet.server.seeking import own_search
 
 LATEST: Final = 8
 router: Final = APIRouter(include_in_schema=False)

@@ -12,13 +12,16 @@ from starlette.responses import RedirectResponse, Response
 from discreet.accounting.record import Entry
 from discreet.answers.plots import History, budget_chart
 from discreet.answers.plots.embedded import picture
-from discreet.answers.wire import ENTRY, entry_shown, entry_written
+from discreet.answers.story import StoryLine
+from discreet.answers.wire import entry_written
 from discreet.curator.state import verify_ledger
 from discreet.ledger import Search
-from discreet.printing import csv_text
-from discreet.server.api import CSV, json_response, own_entries, own_search
+from discreet.ledger.store import ENDLESS
+from discreet.server.api import CSV, json_response
 from discreet.server.pages.home import Gauge
 from discreet.server.pages.page_auth import Anybody, PageAccess, Watching
+from discreet.server.records import own_entries, own_story, story_csv
+from discreet.server.seeking import own_search
 
 router: Final = APIRouter(prefix="/data/{dataset}", include_in_schema=False)
 PAGE: Final = 100
@@ -69,13 +72,30 @@ def _context(page_access: PageAccess, wanted: Filter, page: int, **more: Any) ->
         "page": page,
         "pages": max(1, -(-count // PAGE)),
         "count": count,
-        "entries": [(entry, _cost(entry)) for entry in entries],
+        "entries": _story(page_access, wanted, entries, page, count),
         "analysts": curator.spenders() if own.analyst is None else [own.analyst] if history.newest else [],
         "gauge": Gauge.of(curator, caller),
         "chart": _burn_down(page_access, history) if history.newest else "",
         "report": None,
         **more,
     }
+
+
+def _story(
+    page_access: PageAccess, wanted: Filter, entries: list[Entry], page: int, count: int
+) -> list[tuple[Entry | StoryLine, str]]:
+    """Charges with their costs, and between them what else happened, newest first. Whoever filters wants charges."""
+    charges: list[tuple[Entry | StoryLine, str]] = [(entry, _cost(entry)) for entry in entries]
+    if wanted != Filter():
+        return charges
+    curator, own = page_access.access.dataset.curator, own_search(page_access.access)
+    before = curator.latest(own, limit=1, offset=(page - 1) * PAGE - 1) if page > 1 else []
+    after = entries[-1].number if entries and page * PAGE < count else 0
+    events = (
+        own_story(page_access.access, after, before[0].number if before else ENDLESS) if charges or page == 1 else []
+    )
+    rows = charges + [(line, "") for line in events]
+    return sorted(rows, key=lambda row: row[0].number, reverse=True)
 
 
 def _cost(entry: Entry) -> str:
@@ -114,15 +134,19 @@ async def ledger_again(page_access: Watching) -> Response:
 
 @router.get("/ledger.csv")
 async def ledger_csv(page_access: Anybody) -> Response:
-    entries = await page_access.dispatcher.light(own_entries, page_access.access)
-    text = csv_text(ENTRY, [entry_shown(entry) for entry in entries])
+    text = await page_access.dispatcher.light(story_csv, page_access.access)
     return Response(text, media_type=CSV, headers=_named(page_access, "csv"))
 
 
 @router.get("/ledger.json")
 async def ledger_json(page_access: Anybody) -> Response:
     entries = await page_access.dispatcher.light(own_entries, page_access.access)
-    return json_response({"entries": [entry_written(entry) for entry in entries]}, 200, **_named(page_access, "json"))
+    lines = await page_access.dispatcher.light(own_story, page_access.access)
+    document = {
+        "entries": [entry_written(entry) for entry in entries],
+        "events": [event.document() for event in lines],
+    }
+    return json_response(document, 200, **_named(page_access, "json"))
 
 
 def _named(page_access: PageAccess, ending: str) -> dict[str, str]:

@@ -100,7 +100,7 @@ async def make_token(page_access: Owning) -> Response:
     except Refused as refused:
         return await _shown(page_access, 422, problem=document_of(refused))
     made = Made.new()
-    page_access.access.dataset.tokens.add(made, role, analyst, expires)
+    await page_access.dispatcher.light(page_access.access.dataset.make_token, made, role, analyst, expires)
     return await _shown(page_access, made=(made.text, analyst or str(role)))
 
 
@@ -125,7 +125,7 @@ async def revoke_token(page_access: Owning, name: str) -> Response:
     if name == page_access.access.caller.token:
         refusal = Refused("forbidden", "this is the token that you are signed in with", "sign in with another first")
         return await _shown(page_access, 403, problem=document_of(refusal))
-    page_access.access.dataset.tokens.revoke(name)
+    await page_access.dispatcher.light(page_access.access.dataset.revoke_token, name)
     return RedirectResponse(f"{page_access.path}/owner#tokens", 303)
 
 

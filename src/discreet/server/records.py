@@ -1,0 +1,35 @@
+"""What a caller may see of the ledger: owners and auditors everything, analysts what is theirs."""
+
+from __future__ import annotations
+
+import json
+
+from discreet.accounting.record import OWNER, Entry
+from discreet.answers.story import StoryLine, story
+from discreet.answers.wire import STORY, story_rows
+from discreet.ledger.store import ENDLESS
+from discreet.printing import csv_text
+from discreet.server.access import Access
+from discreet.server.seeking import own_search
+
+
+def own_entries(access: Access) -> list[Entry]:
+    """The charges that a caller may see."""
+    return access.dataset.curator.entries(own_search(access))
+
+
+def own_story(access: Access, after: int = 0, before: int = ENDLESS) -> list[StoryLine]:
+    """What happened beside charges, between two records, as far as a caller may see it."""
+    analyst = None if access.caller.role.sees_everybody else access.caller.analyst or ""
+    return story(access.dataset.curator.events(after=after, before=before), analyst)
+
+
+def story_csv(access: Access) -> str:
+    """The charges and events that a caller may see."""
+    rows = story_rows(own_entries(access), own_story(access))
+    return csv_text(STORY, [{**row, "changes": json.dumps(row["changes"] or {})} for row in rows])
+
+
+def is_open(access: Access, entry: Entry) -> bool:
+    """Owners and auditors see everything, analysts their own charges."""
+    return access.caller.role.sees_everybody or entry.analyst == (access.caller.analyst or OWNER)
