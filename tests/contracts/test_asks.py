@@ -28,6 +28,8 @@ HERE_ALONE: Final = {
     "refresh": "the owner's: reads sources anew, and tells exact counts",
     "make_copy": "the owner's: makes the private copy",
     "spenders": "who charged anything, for the owner's pages",
+    "events": "records as they are; a connection has `story`, as far as its token goes",
+    "note_token": "tokens are the owner's, on the server's own machine or page",
 }
 """What a curator has and a connection has not, and why."""
 OTHERWISE: Final = {
