@@ -41,6 +41,7 @@ OPENED = ["tests/ledger/test_opening.py", "tests/ledger/test_answers.py", *rever
 FAILURES = "tests/ledger/test_failures.py"
 STANDING = "tests/ledger/test_standing.py"
 POSTGRES = "tests/ledger/test_postgres.py"
+MOVES = "tests/ledger/test_moves.py"
 EXIT = ["tests/curator/test_curator.py"]
 PINS = "tests/golden/test_figures.py"
 """Figures as they were: what only these notice may be as good as before, and is counted apart."""
@@ -127,7 +128,10 @@ TESTS: dict[str, list[str]] = {
     "ledger/partitions.py": ["tests/ledger/test_partitions.py", "tests/attacks/test_parts_most.py"],
     "ledger/memory.py": ["tests/contracts/test_stores.py"],
     "ledger/store.py": ["tests/contracts/test_stores.py"],
-    **{f"ledger/postgres/{each}.py": [POSTGRES] for each in ("schema", "session", "store", "reading")},
+    **{f"ledger/postgres/{each}.py": [POSTGRES, MOVES] for each in ("schema", "session", "store", "reading")},
+    "ledger/inspection.py": [POSTGRES, "tests/ledger/test_tampering.py"],
+    "ledger/homes.py": [MOVES, "tests/attacks/test_rollback.py"],
+    "ledger/moving.py": [MOVES],
     "ledger/sqlite/schema.py": ["tests/curator/test_old_state.py", *OPENED],
     "ledger/streams.py": ["tests/ledger/test_streams.py", "tests/ledger/test_stream_records.py"],
     "ledger/lines.py": ["tests/ledger/test_streams.py", "tests/ledger/test_stream_records.py"],

@@ -26,7 +26,6 @@ MISSING: Final = "need PostgreSQL's programs (initdb and pg_ctl, of Debian's pac
 OWNER: Final = "postgres"
 TRIES: Final = 5
 SETTINGS: Final = {
-    "fsync": "on",
     "shared_buffers": "16MB",
     "max_connections": "20",
     "autovacuum": "off",
@@ -78,10 +77,29 @@ class Cluster:
             for text in texts:
                 connection.execute(text)
 
+    def value(self, query: str) -> Any:
+        """The first value of the first row."""
+        with self.connect() as connection:
+            row = connection.execute(query).fetchone()
+        return None if row is None else row[0]
+
+    def set(self, setting: str, value: str) -> None:
+        """From its next look at its configuration on. What it was started with must not say another value."""
+        self.run(f"ALTER SYSTEM SET {setting} = {value}")
+
     def reload(self, done: Callable[[], bool]) -> None:
         """Have it read its settings again: it does so when it comes to it."""
         self.run("SELECT pg_reload_conf()")
         until(done)
+
+    def crash(self) -> None:
+        """Stop it as a power cut stops its processes, and start it again: what it had in memory alone is lost."""
+        binaries, runner = programs(), _runner()
+        assert binaries is not None
+        assert runner is not None
+        control = binaries / "pg_ctl", "-D", str(self.folder / "data"), "-w"
+        _call(runner, *control, "-m", "immediate", "stop")
+        _call(runner, *control, "-l", str(self.folder / "log"), "-o", _options(self.folder, self.port), "start")
 
     @property
     def log(self) -> str:
@@ -125,16 +143,19 @@ def _started(runner: list[str], program: Path, *arguments: str, folder: Path) ->
     """Start it on a port that is free; if somebody else was faster, on another."""
     for left in reversed(range(TRIES)):
         port = _free_port()
-        options = {**SETTINGS, "unix_socket_directories": str(folder), "listen_addresses": "localhost", "port": port}
-        said = " ".join(f"-c {key}={value}" for key, value in options.items())
         try:
-            _call(runner, program, *arguments, "-o", said, "start")
+            _call(runner, program, *arguments, "-o", _options(folder, port), "start")
         except subprocess.CalledProcessError:
             if not left:
                 raise
         else:
             return port
     raise AssertionError
+
+
+def _options(folder: Path, port: int) -> str:
+    options = {**SETTINGS, "unix_socket_directories": str(folder), "listen_addresses": "localhost", "port": port}
+    return " ".join(f"-c {key}={value}" for key, value in options.items())
 
 
 def _free_port() -> int:

@@ -35,7 +35,7 @@ MAX_LETTERS: Final = 100
 """Characters of a question that are shown."""
 
 
-@click.group(no_args_is_help=False, short_help="Show, verify, export, back up, restore and accept the ledger.")
+@click.group(no_args_is_help=False, short_help="Show, verify, export, back up, restore, accept and move the ledger.")
 def ledger() -> None:
     """What was asked and what it cost."""
 
@@ -163,6 +163,64 @@ def withdraw(policy: Path, number: int, why: str, as_json: bool) -> None:
         click.echo(f"the answer to charge {number} is withdrawn")
 
 
+@ledger.command()
+@click.argument("url")
+@click.option("--role", required=True, help="The role that curators connect as: it may append and read, nothing else.")
+@click.option("--schema", default="discreet", show_default=True, help="The schema to make: one for each ledger.")
+@json_option
+def prepare(url: str, role: str, schema: str, as_json: bool) -> None:
+    """Make the tables of a ledger in a database of PostgreSQL, as its owner.
+
+    URL has no password: postgresql://owner@db.example.org/ledgers.
+    """
+    from contextlib import closing
+
+    from discreet.ledger.postgres.schema import prepare as make
+    from discreet.ledger.postgres.session import address_of, connected
+
+    where = address_of(url, schema)
+    with closing(connected(where)) as connection:
+        made = make(connection, schema, role)
+    if as_json:
+        tell_program({"prepared": made, "schema": schema, "role": role})
+    else:
+        what = "made" if made else "there already"
+        click.echo(f"{what}: schema {schema}, for curators that connect as {printable(role)}")
+
+
+@ledger.command()
+@policy_argument
+@click.option("--to", "target", required=True, metavar="URL|FOLDER", help="A prepared database, or a state folder.")
+@click.option("--schema", default="discreet", show_default=True, help="The schema of that database.")
+@json_option
+def move(policy: Path, target: str, schema: str, as_json: bool) -> None:
+    """Move POLICY's ledger to PostgreSQL or back to a file. It goes on there, and is closed where it was, for good.
+
+    If it was interrupted, run it again: it is finished.
+    """
+    from discreet.curator.state import home_at, move_ledger
+    from discreet.policy import read
+
+    opened = read(policy)
+    home = home_at(opened, target, schema)
+    records = move_ledger(opened, home)
+    if as_json:
+        tell_program({"moved": str(home), "records": records})
+    else:
+        click.echo(f"moved: {records} records are at {printable(str(home))}")
+        click.echo("the policy must say so: " + printable(_where(target, schema)))
+
+
+def _where(target: str, schema: str) -> str:
+    """What a policy says of where its ledger is."""
+    from discreet.policy.databases import is_address as is_database
+
+    if not is_database(target):
+        return f'remove [ledger], and write state = "{target}" unless it is the usual folder'
+    named = "" if schema == "discreet" else f', schema = "{schema}"'
+    return f'[ledger] with url = "{target}"{named}'
+
+
 def _tell(report: Report, *, as_json: bool) -> int:
     if as_json:
         tell_program(
@@ -173,11 +231,14 @@ def _tell(report: Report, *, as_json: bool) -> int:
                 "head": report.head,
                 "sealed": report.sealed,
                 "problems": report.problems,
+                "moved": report.moved,
             }
         )
     elif report.sound:
         click.echo(f"sound: {report.records} records, {report.charges} charges")
         click.echo(f"head {report.records}:{report.head}")
+        if report.moved is not None:
+            click.echo(f"moved to {printable(report.moved)}: closed here for good")
     else:
         click.secho("not sound", fg="red", bold=True)
         for problem in report.problems:

@@ -20,11 +20,15 @@ from discreet.engines.problems import SourceError
 from discreet.engines.sources import source_files
 from discreet.errors import Refused
 from discreet.files import locked
-from discreet.ledger import Acceptance, Grant, Ledger, LedgerError, Marks, Report, back_up, restore, verify
+from discreet.ledger import Acceptance, Grant, Ledger, LedgerError, Marks, Report
 from discreet.ledger.acts import Document
 from discreet.ledger.codec import Record
-from discreet.ledger.sqlite.files import Seal
+from discreet.ledger.homes import Home, InDatabase, InFile
+from discreet.ledger.moving import move
+from discreet.ledger.postgres import Address
+from discreet.ledger.postgres.session import address_of
 from discreet.policy import Policy, PolicyError, protected, read
+from discreet.policy.databases import is_address
 
 LEDGER: Final = "ledger.sqlite"
 
@@ -53,6 +57,20 @@ def ledger_path(policy: Policy) -> Path:
     return policy.state / LEDGER
 
 
+def home_of(policy: Policy) -> Home:
+    """Where the policy's ledger is, or will begin."""
+    if policy.ledger is None:
+        return InFile(ledger_path(policy))
+    return InDatabase(Address(policy.ledger.login, policy.ledger.schema, policy.folder))
+
+
+def home_at(policy: Policy, target: str, schema: str) -> Home:
+    """Where somebody says that the policy's ledger shall be: the address of a database, or a state folder."""
+    if is_address(target):
+        return InDatabase(address_of(target, schema, policy.folder))
+    return InFile(Path(target).absolute() / LEDGER)
+
+
 def grant_of(policy: Policy) -> Grant:
     """What the policy file says may be spent; what counts is what the ledger has on record."""
     return Grant.of(policy.budget.epsilon, policy.budget.delta)
@@ -74,16 +92,14 @@ def _opened(
     _make_folder(policy)
     if kind is Ledger:  # whoever looks removes nothing
         sweep(policy.state)
-    ledger = kind.open(
-        ledger_path(policy),
+    ledger = kind(
+        home_of(policy).store(marks, accept),
         grant_of(policy),
         shares=policy.analysts,
         protected=protected(policy),
         name=policy.name,
         unit=policy.unit,
         document=policy.document or None,
-        marks=marks,
-        accept=accept,
     )
     if kind is Ledger and policy.streams:
         try:
@@ -99,13 +115,8 @@ def recorded_ledger(policy: Policy, accept: Acceptance | None = None) -> Ledger 
 
     A seal or a high-water mark alone means that one is gone: opening it tells.
     """
-    path, marks = ledger_path(policy), Marks.default()
-    try:
-        begun = path.exists() or Seal.read(path) is not None
-        begun = begun or (marks is not None and marks.at(path.absolute()) is not None)
-    except OSError as wrong:
-        raise LedgerError(f"could not read {path}: {wrong.strerror}", "run this as the owner of the files") from None
-    if not begun:
+    marks = Marks.default()
+    if not home_of(policy).is_begun(marks):
         return None
     return _opened(policy, marks, RecordedLedger if accept is None else AcceptedLedger, accept)
 
@@ -335,27 +346,33 @@ def _demand_unedited(policy: Policy) -> None:
 
 def back_up_ledger(policy: Policy, target: Path) -> Report:
     """Write a verified copy of the policy's ledger."""
-    if not ledger_path(policy).exists():
-        raise LedgerError(f"there is no ledger at {ledger_path(policy)}", "the first question begins one")
-    return back_up(ledger_path(policy), target)
+    return home_of(policy).back_up(target)
 
 
 def restore_ledger(policy: Policy, backup: Path, forget: str = "") -> Report:
     """Put a backup in the place of the policy's lost or damaged ledger; `forget` says why spending may be forgotten."""
     _make_folder(policy)
-    return restore(backup, ledger_path(policy), forget=forget, marks=Marks.default())
+    return home_of(policy).restore(backup, forget=forget, marks=Marks.default())
 
 
 def verify_ledger(policy: Policy, receipts: Iterable[str] = ()) -> Report:
     """Recompute the policy's ledger, and compare it with receipts and with this host's high-water mark."""
-    return verify(ledger_path(policy), receipts, Marks.default())
+    return home_of(policy).verify(receipts, Marks.default())
+
+
+def move_ledger(policy: Policy, target: Home) -> int:
+    """Move the policy's ledger for good; how many records it has where it goes on. Run again, it is finished."""
+    if isinstance(target, InFile):
+        _make_folder(replace(policy, state=target.path.parent))
+    marks = Marks.default()
+    return move(home_of(policy), target, lambda: _opened(policy, marks, AcceptedLedger), marks).head
 
 
 def accept_ledger(policy: Policy, reason: str, *, forget: bool) -> Balance:
     """Open, on the record, a ledger that this host does not know or knew otherwise; what it says is spent counts."""
     ledger = recorded_ledger(policy, Acceptance(reason, forget))
     if ledger is None:
-        raise LedgerError(f"there is no ledger at {ledger_path(policy)}", "the first question begins one")
+        raise LedgerError(f"there is no ledger at {home_of(policy)}", "the first question begins one")
     with ledger:
         return ledger.balance()
 

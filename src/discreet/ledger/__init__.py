@@ -5,12 +5,15 @@ from __future__ import annotations
 from discreet.ledger.charge import Charge
 from discreet.ledger.entries import CachedAnswer
 from discreet.ledger.grant import Grant
+from discreet.ledger.inspection import Report
 from discreet.ledger.keys import Repeated
 from discreet.ledger.ledger import OWNER, Ledger
+from discreet.ledger.marks import Marks
 from discreet.ledger.memory import Memory
 from discreet.ledger.problems import LedgerDamaged, LedgerError
-from discreet.ledger.sqlite import Acceptance, Marks, Report, Sqlite, back_up, restore, verify
+from discreet.ledger.sqlite import Sqlite, back_up, restore, verify
 from discreet.ledger.store import ALL, Search, Store
+from discreet.ledger.watch import Acceptance
 
 __all__ = [
     "ALL",

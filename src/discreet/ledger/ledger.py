@@ -25,11 +25,13 @@ from discreet.ledger.declaring import now
 from discreet.ledger.entries import Reads, loss_of
 from discreet.ledger.grant import Grant
 from discreet.ledger.keys import charge_of
+from discreet.ledger.marks import Marks
 from discreet.ledger.problems import LedgerError, demand_here
-from discreet.ledger.sqlite import Acceptance, Marks, Sqlite
+from discreet.ledger.sqlite import Sqlite
 from discreet.ledger.standing import Standing
 from discreet.ledger.state import State
 from discreet.ledger.store import Reader, Row, Store
+from discreet.ledger.watch import Acceptance
 from discreet.noise import SYSTEM
 from discreet.policy import Share
 

@@ -124,3 +124,27 @@ class Store(Protocol):
     def close(self, head: int | None = None) -> None:
         """Let everything go. Whoever knows that all records up to `head` are sound says so."""
         ...
+
+
+class Inspected(Store, Protocol):
+    """A journal that outlives its process: it can be verified, copied and moved."""
+
+    def snapshot(self) -> AbstractContextManager[None]:
+        """Everything read inside is of one moment, whatever others write."""
+        ...
+
+    def sound(self) -> list[str]:
+        """What is wrong with how records are stored, beside what they say."""
+        ...
+
+    def answers(self) -> Iterator[tuple[int, bytes]]:
+        """The cached answers, by the number of their record."""
+        ...
+
+    def plans(self) -> Iterator[tuple[int, str]]:
+        """The plans that answers are filed under, by the number of their record."""
+        ...
+
+    def records(self, first: int = 1) -> Iterator[tuple[int, str, str, str | None, bytes | None]]:
+        """All that was appended, as it was, from a number on."""
+        ...

@@ -13,7 +13,7 @@ from typing import Final
 from urllib.parse import SplitResult, parse_qsl, quote, unquote, urlsplit
 
 from discreet.policy.model import Login
-from discreet.policy.problems import choices
+from discreet.policy.problems import choices, noun
 from discreet.policy.section import RuleError
 
 EXAMPLE: Final = "postgresql://reader@db.example.org/clinic"
@@ -22,6 +22,8 @@ NAME_BYTES: Final = 63
 SSLMODES: Final = ("disable", "allow", "prefer", "require", "verify-ca", "verify-full")
 OPTIONS: Final = ("sslmode", "sslrootcert", "sslcert", "sslkey")
 """What an address may say of its connection; nothing of it changes which rows there are."""
+SCHEMA: Final = "discreet"
+_SCHEMA: Final = re.compile(r"(?!pg_)[a-z_][a-z0-9_]{0,62}")
 VARIABLE: Final = "password_variable"
 _LIKE_ONE: Final = re.compile(r"\s*postgres(?:ql)?\s*:|.*\b(?:dbname|password)\s*=", re.IGNORECASE | re.DOTALL)
 _SCHEME: Final = re.compile(r"postgres(?:ql)?://")
@@ -62,6 +64,20 @@ def read_address(source: str) -> Login:
         raise _unlike("names no database" if not database else "is no address of PostgreSQL")
     variable = _checked(options)
     return Login(host, port, database, unquote(user) or None, tuple(sorted(options.items())), variable)
+
+
+def read_url(value: object) -> Login:
+    """The database of a ledger."""
+    if not isinstance(value, str):
+        raise RuleError(f"must be a text, not {noun(value)}", f'write url = "{EXAMPLE}"')
+    return read_address(value)
+
+
+def read_schema(value: object) -> str:
+    """A schema that needs no quotes, so that every tool finds it."""
+    if not isinstance(value, str) or not _SCHEMA.fullmatch(value):
+        raise RuleError("must be small letters, digits and _", f'write schema = "{SCHEMA}"')
+    return value
 
 
 def _may_hold_password(text: str) -> bool:

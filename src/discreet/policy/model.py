@@ -217,6 +217,14 @@ Share = Fraction | Percentage
 
 
 @dataclass(frozen=True, slots=True)
+class LedgerDatabase:
+    """A schema of a database of PostgreSQL that the ledger lies in, for curators on several hosts."""
+
+    login: Login
+    schema: str = "discreet"
+
+
+@dataclass(frozen=True, slots=True)
 class Policy:
     """One policy file."""
 
@@ -243,6 +251,8 @@ class Policy:
     """What the owner says about it to the public: who they are, what it is for, why so much may be spent."""
     document: Mapping[str, Any] = field(default_factory=dict, compare=False, repr=False)
     """What the owner wrote, as ledgers have it on record; nothing for a policy that is in no file."""
+    ledger: LedgerDatabase | None = None
+    """Where the ledger is; None: a file in the state folder."""
 
     @property
     def folder(self) -> Path:

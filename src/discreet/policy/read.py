@@ -13,12 +13,14 @@ from pathlib import Path
 from typing import Any, Final
 
 from discreet.policy.columns import read_columns
+from discreet.policy.databases import SCHEMA, read_schema, read_url
 from discreet.policy.document import absolute, content, document, label
 from discreet.policy.engines import DUCKDB, check_engine, read_engine
 from discreet.policy.model import (
     Budget,
     Column,
     Kind,
+    LedgerDatabase,
     Owner,
     Percentage,
     Policy,
@@ -76,6 +78,11 @@ POLICY: Final[Mapping[str, Field]] = {
     "analysts": Field(anything),
     "server": Field(anything),
     "statement": Field(anything),
+    "ledger": Field(anything),
+}
+LEDGER: Final[Mapping[str, Field]] = {
+    "url": Field(read_url, needed='add url = "postgresql://curator@db.example.org/ledgers", or remove [ledger]'),
+    "schema": Field(read_schema),
 }
 BUDGET: Final[Mapping[str, Field]] = {
     "epsilon": Field(epsilon, needed="add epsilon = 1.0: all that may ever be spent"),
@@ -134,6 +141,7 @@ def parsed(raw: Mapping[str, Any], path: Path) -> Policy:
     unit = _section(section, "unit", top, UNIT)
     serving = _section(section, "server", top, SERVER)
     statement = _section(section, "statement", top, STATEMENT)
+    ledger = _section(section, "ledger", top, LEDGER)
     file = absolute(path)
     tables = _tables(section.at("tables"), top["tables"], file.parent) if "tables" in top else {}
     unit_most = _unit_rows(section.at("unit"), unit.get("max_rows"), tables)
@@ -162,6 +170,7 @@ def parsed(raw: Mapping[str, Any], path: Path) -> Policy:
         implicit_bounds=top.get("implicit_bounds", False),
         statement=statement,
         document=written(raw),
+        ledger=LedgerDatabase(ledger["url"], ledger.get("schema", SCHEMA)) if ledger else None,
     )
 
 

@@ -45,6 +45,11 @@ def stored(text: str | None) -> bytes | None:
     return None if text is None else text.encode("utf-8", "surrogatepass")
 
 
+def shown(stored: bytes | None) -> str | None:
+    """The text that a column holds."""
+    return None if stored is None else stored.decode("utf-8", "surrogatepass")
+
+
 def folded(text: str) -> bytes:
     """Only ASCII letters are taken for each other in either case."""
     return text.encode("utf-8", "surrogatepass").lower()

@@ -5,9 +5,10 @@ append to the journal and call `locked`; it changes and removes nothing. What a 
 say where to look; nothing that counts is read from them, and `verify` compares them with the lines.
 
 Theorem  Whoever may only insert can make the journal longer by what follows from its last record, and nothing else.
-Proof    `follows` runs before each insert as the owner: it locks the one row of `head`, compares number and hash, and
-         moves the head on. Nobody else may write to `head`. `fixed` raises at updates, removals and truncation, whoever
-         asks for them. Who owns the tables may drop all of it: against owners there are receipts and high-water marks.
+Proof    `follows` runs at the end of each insert as the owner: it locks the one row of `head`, compares numbers and
+         hashes, and moves the head on; what does not follow undoes the insert. Nobody else may write to `head`.
+         `fixed` raises at updates, removals and truncation, whoever asks for them. Who owns the tables may drop all of
+         it: against owners there are receipts and high-water marks.
 """
 
 from __future__ import annotations
@@ -60,27 +61,33 @@ BEGIN
     RETURN QUERY SELECT was.number, was.hash, was.name, was.format;
 END"""
 FOLLOWS: Final = """
-DECLARE was record;
+DECLARE
+    was record;
+    one record;
 BEGIN
     SELECT h.number, h.hash INTO STRICT was FROM {head} AS h FOR UPDATE;
-    IF new.number IS DISTINCT FROM was.number + 1 OR new.hash IS DISTINCT FROM
-        encode(sha256(convert_to(was.hash || chr(10) || new.line, 'UTF8')), 'hex')
-    THEN RAISE EXCEPTION 'a record does not follow from the one before';
-    END IF;
-    UPDATE {head} SET number = new.number, hash = new.hash;
-    RETURN new;
+    FOR one IN SELECT a.number, a.line, a.hash FROM added AS a ORDER BY a.number LOOP
+        IF one.number IS DISTINCT FROM was.number + 1 OR one.hash IS DISTINCT FROM
+            encode(sha256(convert_to(was.hash || chr(10) || one.line, 'UTF8')), 'hex')
+        THEN RAISE EXCEPTION 'a record does not follow from the one before';
+        END IF;
+        was.number := one.number;
+        was.hash := one.hash;
+    END LOOP;
+    UPDATE {head} SET number = was.number, hash = was.hash;
+    RETURN NULL;
 END"""
 FIXED: Final = """
 BEGIN
     RAISE EXCEPTION 'the journal is never changed';
 END"""
 TRIGGERS: Final = {
-    "follows": ("journal", 7, "BEFORE INSERT ON {journal} FOR EACH ROW EXECUTE FUNCTION {schema}.follows()"),
-    "fixed": ("journal", 27, "BEFORE UPDATE OR DELETE ON {journal} FOR EACH ROW EXECUTE FUNCTION {schema}.fixed()"),
-    "whole": ("journal", 34, "BEFORE TRUNCATE ON {journal} FOR EACH STATEMENT EXECUTE FUNCTION {schema}.fixed()"),
-    "one": ("head", 42, "BEFORE DELETE OR TRUNCATE ON {head} FOR EACH STATEMENT EXECUTE FUNCTION {schema}.fixed()"),
+    "follows": ("journal", 4, "AFTER INSERT ON {journal} REFERENCING NEW TABLE AS added FOR EACH STATEMENT", "follows"),
+    "fixed": ("journal", 27, "BEFORE UPDATE OR DELETE ON {journal} FOR EACH ROW", "fixed"),
+    "whole": ("journal", 34, "BEFORE TRUNCATE ON {journal} FOR EACH STATEMENT", "fixed"),
+    "one": ("head", 42, "BEFORE DELETE OR TRUNCATE ON {head} FOR EACH STATEMENT", "fixed"),
 }
-"""Their table, and PostgreSQL's number for when they run (pg_trigger.tgtype)."""
+"""Their table, PostgreSQL's number for when they run (pg_trigger.tgtype), the same in words, and what they run."""
 _SETTINGS: Final = "LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp"
 
 
@@ -127,7 +134,10 @@ def _statements(schema: str) -> list[str]:
         f"CREATE FUNCTION {{schema}}.fixed() RETURNS trigger {_SETTINGS} AS $${FIXED}$$",
         "REVOKE ALL ON ALL FUNCTIONS IN SCHEMA {schema} FROM PUBLIC",
         *(f"CREATE INDEX {index} ON {{journal}} {over}" for index, over in INDEXES.items()),
-        *(f"CREATE TRIGGER {trigger} {how}" for trigger, (_, _, how) in TRIGGERS.items()),
+        *(
+            f"CREATE TRIGGER {trigger} {when} EXECUTE FUNCTION {{schema}}.{function}()"
+            for trigger, (_, _, when, function) in TRIGGERS.items()
+        ),
     ]
     return [_filled(text, schema) for text in texts]
 
@@ -155,7 +165,7 @@ def recognise(connection: Connection[Any], schema: str) -> None:
     triggers = {row[0]: row[1:] for row in connection.execute(_TRIGGERS, (schema,)).fetchall()}
     functions = dict(connection.execute(_FUNCTIONS, (schema,)).fetchall())
     wanted = {column: kind.split()[0] for column, kind in COLUMNS.items()}
-    guards = {trigger: (table, kind, "O") for trigger, (table, kind, _) in TRIGGERS.items()}
+    guards = {trigger: (table, kind, "O", function) for trigger, (table, kind, _, function) in TRIGGERS.items()}
     bodies = {"locked": LOCKED, "follows": FOLLOWS, "fixed": FIXED}
     if (columns, triggers, functions) != (
         wanted,
@@ -195,8 +205,9 @@ _COLUMNS: Final = """
     WHERE n.nspname = %s AND c.relname = 'journal' AND c.relkind = 'r' AND a.attnum > 0 AND NOT a.attisdropped
 """
 _TRIGGERS: Final = """
-    SELECT t.tgname::text, c.relname::text, t.tgtype::int, t.tgenabled::text FROM pg_trigger AS t
-    JOIN pg_class AS c ON c.oid = t.tgrelid JOIN pg_namespace AS n ON n.oid = c.relnamespace
+    SELECT t.tgname::text, c.relname::text, t.tgtype::int, t.tgenabled::text, p.proname::text
+    FROM pg_trigger AS t JOIN pg_proc AS p ON p.oid = t.tgfoid JOIN pg_class AS c ON c.oid = t.tgrelid
+    JOIN pg_namespace AS n ON n.oid = c.relnamespace
     WHERE n.nspname = %s AND NOT t.tgisinternal
 """
 _FUNCTIONS: Final = """

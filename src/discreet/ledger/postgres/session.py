@@ -13,13 +13,14 @@ from typing import TYPE_CHECKING, Any, Final
 
 from discreet.ledger.postgres.schema import FORMAT, demand_restrained, recognise
 from discreet.ledger.problems import LedgerDamaged, LedgerError, LedgerUnreachable
-from discreet.policy.databases import address
+from discreet.policy.databases import SCHEMA, address, read_address, read_schema
 from discreet.policy.model import Login
+from discreet.policy.section import RuleError
 from discreet.postgres import ConnectionFailedError, connect
 from discreet.quoting import name
 
 if TYPE_CHECKING:
-    from psycopg import Connection, Error
+    from psycopg import Connection, Cursor, Error
 
 SETTINGS: Final = {
     "search_path": "''",
@@ -52,7 +53,7 @@ class Address:
     """Where a ledger is: a schema of a database. Nothing of it is secret."""
 
     login: Login
-    schema: str = "discreet"
+    schema: str = SCHEMA
     folder: Path = Path()
     """The files of TLS that the address names are relative to it."""
 
@@ -61,6 +62,14 @@ class Address:
 
     def table(self, label: str) -> str:
         return f"{name(self.schema)}.{label}"
+
+
+def address_of(url: str, schema: str = SCHEMA, folder: Path = Path()) -> Address:
+    """What somebody typed; `LedgerError` if it is no address, or holds a password."""
+    try:
+        return Address(read_address(url), read_schema(schema), folder)
+    except RuleError as wrong:
+        raise LedgerError(f"the address {wrong}", wrong.fix) from None
 
 
 def connected(where: Address) -> Connection[Any]:
@@ -128,8 +137,14 @@ def _server(connection: Connection[Any], where: Address, *, restrained: bool) ->
 
 
 def _one(connection: Connection[Any], query: str) -> tuple[Any, ...]:
-    row: tuple[Any, ...] | None = connection.execute(query).fetchone()
-    assert row is not None
+    return the_row(connection.execute(query))
+
+
+def the_row(cursor: Cursor[Any]) -> tuple[Any, ...]:
+    """The row of a query that has one, as long as the head of the journal is there."""
+    row: tuple[Any, ...] | None = cursor.fetchone()
+    if row is None:
+        raise LedgerDamaged("the ledger has lost its head", "restore a backup")
     return row
 
 

@@ -32,11 +32,11 @@ from typing import TYPE_CHECKING, Any, Final
 
 from discreet.ledger.codec import Record
 from discreet.ledger.marks import Marks
-from discreet.ledger.postgres.reading import PostgresReader, columns_of, stored
+from discreet.ledger.postgres.reading import PostgresReader, columns_of, shown, stored
 from discreet.ledger.postgres.schema import COLUMNS
-from discreet.ledger.postgres.session import AGAIN, DURABLE, LOST, SERVER, Address, Server, failures, opened
+from discreet.ledger.postgres.session import AGAIN, DURABLE, LOST, SERVER, Address, Server, failures, opened, the_row
 from discreet.ledger.problems import LedgerDamaged, LedgerError, LedgerUnreachable
-from discreet.ledger.state import State
+from discreet.ledger.state import MALFORMED, State
 from discreet.ledger.store import ENDLESS, Row
 from discreet.ledger.watch import Acceptance, Watch
 
@@ -44,8 +44,8 @@ if TYPE_CHECKING:
     from psycopg import Connection
 
 FLUSH: Final = "SELECT pg_logical_emit_message(true, 'discreet', '')"
-PAGE: Final = 1000
-"""Records that are read at a time."""
+PAGE: Final = 500
+"""Records that are read or written at a time."""
 
 
 class Postgres:
@@ -74,8 +74,8 @@ class Postgres:
         self._watch = Watch(marks, str(where), accept, self._server.home)
         self.reader = PostgresReader(where)
         journal, head = where.table("journal"), where.table("head")
-        placeholders = ", ".join(["%s"] * len(COLUMNS))
-        self._insert = f"INSERT INTO {journal} ({', '.join(COLUMNS)}) VALUES ({placeholders})"
+        self._insert = f"INSERT INTO {journal} ({', '.join(COLUMNS)})"
+        self._values = f"({', '.join(['%s'] * len(COLUMNS))})"
         self._rows = (
             f"SELECT number, line, hash FROM {journal} WHERE number BETWEEN %s AND %s ORDER BY number LIMIT {PAGE}"
         )
@@ -84,6 +84,16 @@ class Postgres:
         self._enter = (
             f"SELECT l.number, l.hash, l.name, s.*, {settings} FROM {where.table('locked()')} AS l, ({SERVER}) AS s"
         )
+
+    @property
+    def name(self) -> str:
+        """The random name of this journal: no other has it."""
+        return self._server.journal
+
+    @property
+    def home(self) -> str:
+        """Where it is, as records have it (`State.home`)."""
+        return self._server.home
 
     # the connection
 
@@ -189,18 +199,16 @@ class Postgres:
                 connection.execute("BEGIN ISOLATION LEVEL READ COMMITTED, READ WRITE")
                 connection.execute("SET LOCAL synchronous_commit = off")
                 locked = connection.execute(self._enter)
-            row: tuple[Any, ...] | None = locked.fetchone()
-        if row is None:
-            raise LedgerDamaged("the ledger has lost its head", "restore a backup")
-        return row
+            return the_row(locked)
 
     def _commit(self) -> None:
         with self._asking() as connection:
             if connection.info.transaction_status.name != "INTRANS":  # it was begun on another connection
                 raise LedgerUnreachable(LOST, AGAIN)
             with connection.pipeline():
-                for _, values in self._new.values():
-                    connection.execute(self._insert, values)
+                for many in batched([values for _, values in self._new.values()]):
+                    rows = ", ".join([self._values] * len(many))
+                    connection.execute(f"{self._insert} VALUES {rows}", [value for row in many for value in row])
                 connection.execute("COMMIT")
                 if self._flushes:
                     connection.execute("BEGIN")
@@ -240,10 +248,8 @@ class Postgres:
             newest = next(reversed(self._new.values()), None)
             return self._head if newest is None else (newest[0][0], newest[0][2])
         with self._asking() as connection:
-            row = connection.execute(self._last).fetchone()
-        if row is None:
-            raise LedgerDamaged("the ledger has lost its head", "restore a backup")
-        return (row[0], row[1]) if row[0] else None
+            number, digest = the_row(connection.execute(self._last))
+        return (number, digest) if number else None
 
     def rows(self, first: int = 1, last: int = ENDLESS) -> Iterator[Row]:
         """Page by page, so that a long journal is never in memory; what others append meanwhile may come with it."""
@@ -264,8 +270,62 @@ class Postgres:
         new = [(number, row[1]) for number, (row, _) in self._new.items() if json.loads(row[1]).get("key") == name]
         return [*old, *new]
 
+    # for whoever verifies or copies
+
+    @contextmanager
+    def snapshot(self) -> Iterator[None]:
+        """Everything read inside is of one moment, whatever others write."""
+        with self._asking() as connection:
+            connection.execute("BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY")
+        try:
+            yield
+        finally:
+            self._roll_back()
+
+    def records(self, first: int = 1) -> Iterator[tuple[int, str, str, str | None, bytes | None]]:
+        for row in self._whole(first):
+            number, line, digest, kind, answer, plan = row[:6]
+            yield number, line, digest, shown(plan) if kind == "answer" else None, answer
+
+    def answers(self) -> Iterator[tuple[int, bytes]]:
+        yield from ((record[0], record[4]) for record in self.records() if record[4] is not None)
+
+    def plans(self) -> Iterator[tuple[int, str]]:
+        yield from ((record[0], record[3]) for record in self.records() if record[3] is not None)
+
+    def sound(self) -> list[str]:
+        """Where columns say something else than lines, and whether the head is the last record."""
+        problems, last = [], None
+        for row in self._whole(-(2**62)):
+            number, line, digest, kind, answer, plan = row[:6]
+            try:
+                right = columns_of((number, line, digest), shown(plan) if kind == "answer" else None, answer) == row
+            except MALFORMED:
+                right = False
+            problems += [] if right else [f"record {number} is filed wrongly"]
+            last = number, digest
+        return problems if self.last() == last else [*problems, "the head of the journal is not its last record"]
+
+    def _whole(self, first: int) -> Iterator[tuple[Any, ...]]:
+        columns, journal = ", ".join(COLUMNS), self.where.table("journal")
+        query = f"SELECT {columns} FROM {journal} WHERE number >= %s ORDER BY number LIMIT {PAGE}"
+        while True:
+            with self._asking() as connection:
+                page = connection.execute(query, (first,)).fetchall()
+            yield from page
+            if len(page) < PAGE:
+                return
+            first = page[-1][0] + 1
+
+    # the end
+
     def close(self, head: int | None = None) -> None:  # noqa: ARG002  (there is no file to seal)
         self._watch.close()
         self.closed = True
         self.reader.close()
         self._lose()
+
+
+def batched(values: list[tuple[Any, ...]]) -> Iterator[list[tuple[Any, ...]]]:
+    for first in range(0, len(values), PAGE):
+        yield values[first : first + PAGE]

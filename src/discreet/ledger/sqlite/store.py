@@ -239,6 +239,12 @@ class Sqlite:
                 "SELECT number, plan FROM journal WHERE plan IS NOT NULL ORDER BY number"
             )
 
+    def records(self, first: int = 1) -> Iterator[tuple[int, str, str, str | None, bytes | None]]:
+        """All that was appended, as it was."""
+        with self._reported("read"):
+            query = "SELECT number, line, hash, plan, kept FROM journal WHERE number >= ? ORDER BY number"
+            yield from self._connection.execute(query, (first,))
+
     def keyed(self, name: str) -> list[tuple[int, str]]:
         """The charges with a key, oldest first: number and line. Of the transaction that runs, if there is one."""
         with self._reported("read"):

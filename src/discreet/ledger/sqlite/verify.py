@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import hashlib
 import sqlite3
 from collections.abc import Iterable
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
-from discreet.ledger.codec import decode, encode, link
+from discreet.ledger.codec import encode, link
+from discreet.ledger.inspection import Report, inspected
 from discreet.ledger.marks import Mark, Marks
 from discreet.ledger.problems import LedgerDamaged, LedgerError, reported
 from discreet.ledger.sqlite.files import Seal, beside, real
@@ -21,28 +21,12 @@ from discreet.ledger.watch import accepted, known_at
 FORGET: Final = "restore a newer backup; or say with --forget why, which is put on record"
 
 
-@dataclass(frozen=True, slots=True)
-class Report:
-    """What was found. `problems` is empty for a sound ledger."""
-
-    records: int
-    charges: int
-    head: str
-    sealed: bool
-    problems: tuple[str, ...]
-
-    @property
-    def sound(self) -> bool:
-        return not self.problems
-
-
 def verify(path: Path, receipts: Iterable[str] = (), marks: Marks | None = None) -> Report:
     """Recompute the chain, every sum and every digest; compare the file with its seal, and the chain with receipts.
 
     A ledger that was rolled back as a whole, seal included, looks sound to itself: receipts and high-water marks tell.
     """
     mark = None if marks is None else known_at(marks, path.absolute())
-    receipts = [*receipts, *([] if mark is None else [f"{mark.head}:{mark.digest}"])]
     path = real(path)
     with reported("read", path):
         _demand(path)
@@ -54,59 +38,25 @@ def verify(path: Path, receipts: Iterable[str] = (), marks: Marks | None = None)
         return Report(0, 0, "", False, (str(damage),))
     try:
         with store.snapshot():
-            return _report(store, receipts, seal, computed)
+            return _sealed(inspected(store, receipts, mark), seal, computed)
     finally:
         store.close()
+
+
+def _sealed(report: Report, seal: Seal | None, computed: Seal | None) -> Report:
+    """What the seal says beside the records."""
+    problems = []
+    sealed = seal is not None and computed is not None and seal.head == report.records
+    if sealed and seal != computed:
+        problems.append("bytes of the file changed since it was closed, outside of what is recorded")
+    if seal and seal.head > report.records:
+        problems.append(f"the ledger had {seal.head} records when it was closed and has {report.records}")
+    return replace(report, sealed=sealed, problems=(*report.problems, *problems))
 
 
 def _demand(path: Path) -> None:
     if not path.exists():
         raise LedgerError(f"there is no ledger at {path}", "the first question begins one")
-
-
-def _report(store: Sqlite, receipts: Iterable[str], seal: Seal | None, computed: Seal | None) -> Report:
-    problems: list[str] = []
-    state, charges, hashes = State(), 0, {"0": State().digest}
-    try:
-        problems += store.sound()
-        answers = dict(store.answers())
-        for row in store.rows(first=-(2**63)):
-            state = state.after(row)
-            hashes[str(state.head)] = state.digest
-            record = decode(row[0], row[1])
-            charges += record["kind"] == "charge"
-            if record["kind"] == "answer":
-                answer = answers.pop(row[0], None)
-                if not isinstance(answer, bytes) or hashlib.sha256(answer).hexdigest() != record["digest"]:
-                    problems.append(f"the answer in record {row[0]} was changed")
-        problems += [f"record {number} keeps an answer that it should not" for number in answers]
-        problems += _plans(store)
-    except LedgerError as damage:
-        problems.append(str(damage))
-    sealed = seal is not None and computed is not None and seal.head == state.head
-    if sealed and seal != computed:
-        problems.append("bytes of the file changed since it was closed, outside of what is recorded")
-    if seal and seal.head > state.head:
-        problems.append(f"the ledger had {seal.head} records when it was closed and has {state.head}")
-    problems += [
-        f"receipt {text} does not match: the ledger was rolled back" for text in receipts if not _held(text, hashes)
-    ]
-    return Report(state.head, charges, state.digest, sealed, tuple(problems))
-
-
-def _plans(store: Sqlite) -> list[str]:
-    """The column by which cached answers are found repeats what their charges say."""
-    records = {number: decode(number, line) for number, line, _ in store.rows()}
-    answers = {number: records[record["charge"]] for number, record in records.items() if record["kind"] == "answer"}
-    filed = dict(store.plans())
-    wrong = {number for number, charge in answers.items() if charge.get("plan") != filed.get(number)}
-    wrong |= {number for number, charge in answers.items() if charge["kind"] != "charge"}
-    return [f"record {number} is filed under another question" for number in sorted(wrong | filed.keys() - answers)]
-
-
-def _held(receipt: str, hashes: dict[str, str]) -> bool:
-    number, _, digest = receipt.strip().partition(":")
-    return hashes.get(number) == digest
 
 
 def back_up(path: Path, target: Path) -> Report:

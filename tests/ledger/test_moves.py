@@ -1,0 +1,335 @@
+"""A ledger is moved from a file to PostgreSQL and back: its chain goes on, and never are two of them open."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable
+from contextlib import closing
+from fractions import Fraction
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+
+from discreet.accounting import Pure
+from discreet.accounting.record import Key
+from discreet.ledger import Acceptance, Grant, Ledger, LedgerDamaged, LedgerError, Marks
+from discreet.ledger.codec import encode, link
+from discreet.ledger.homes import Home, InDatabase, InFile
+from discreet.ledger.moving import move
+from discreet.ledger.postgres import session, store
+from discreet.ledger.postgres.session import SERVER
+from discreet.ledger.sqlite.store import Sqlite
+from discreet.ledger.state import State
+from tests.ledger.helpers import spend
+from tests.postgres import ledgers
+from tests.postgres.cluster import Cluster
+
+TEN: Final = Grant.of(Fraction(10), None)
+
+
+def opened(home: Home, marks: Marks | None, accept: Acceptance | None = None) -> Ledger:
+    return Ledger(home.store(marks, accept), TEN, shares={}, protected="p")
+
+
+def moved(source: Home, target: Home, marks: Marks | None) -> State:
+    return move(source, target, lambda: opened(source, marks), marks)
+
+
+def is_open(home: Home, marks: Marks | None) -> bool:
+    """Whether charges are accepted there. Where nothing is yet, none are: what is begun there is another ledger."""
+    with closing(home.store(as_it_is=True)) as journal:
+        if journal.last() is None:
+            return False
+    try:
+        with opened(home, marks) as ledger:
+            spend(ledger, Pure(Fraction(1, 100)))
+    except LedgerError as error:
+        if "was moved to" not in str(error):
+            raise
+        return False
+    return True
+
+
+@pytest.fixture
+def marks(tmp_path: Path) -> Marks:
+    return Marks(tmp_path / "marks")
+
+
+@pytest.fixture
+def homes(postgres: Cluster, quick: Path) -> dict[str, Home]:
+    return {"file": InFile(quick / "ledger.sqlite"), "database": InDatabase(ledgers.prepared(postgres))}
+
+
+WAYS: Final = [("file", "database"), ("database", "file")]
+
+
+@pytest.mark.parametrize("way", WAYS, ids="-".join)
+@pytest.mark.parametrize("marked", [True, False])
+def test_a_ledger_goes_on_where_it_was_moved(
+    homes: dict[str, Home], marks: Marks, way: tuple[str, str], marked: bool
+) -> None:
+    """All that was recorded is there with the same hashes, and so are answers, keys and receipts; also back again."""
+    old, new = (homes[each] for each in way)
+    known = marks if marked else None
+    with opened(old, known) as ledger:
+        receipt = spend(ledger, Pure(1), answer=b"42", plan="p", key=Key("k", "r"))
+        rows = list(ledger._store.rows())
+    state = moved(old, new, known)
+    assert (state.head, state.home is None) == (len(rows) + 2, way[1] == "file")
+    assert is_open(new, known)
+    assert not is_open(old, known)
+    with opened(new, known) as ledger:
+        assert list(ledger._store.rows())[: len(rows)] == rows
+        assert ledger.balance().spent.epsilon == 1.01
+        assert ledger.charged(Key("k", "r")) == 3
+        cached = ledger.answer(3)
+        assert cached is not None
+        assert (cached.answer, cached.receipt) == (b"42", receipt)
+    report = old.verify([receipt], known)
+    assert (report.problems, report.moved) == ((), str(new))
+    assert new.verify([receipt], known).problems == ()
+    assert moved(new, old, known).head == len(rows) + 5
+    assert is_open(old, known)
+    assert not is_open(new, known)
+    assert moved(old, new, known).head == len(rows) + 8
+    assert is_open(new, known)
+    assert new.verify([receipt], known).problems == old.verify([receipt], known).problems == ()
+
+
+def test_whoever_has_it_open_is_refused_once_it_is_moved(homes: dict[str, Home], marks: Marks) -> None:
+    old, new = homes["database"], homes["file"]
+    with opened(old, marks) as ledger:
+        spend(ledger, Pure(1))
+        moved(old, new, marks)
+        with pytest.raises(LedgerError, match="was moved to"):
+            spend(ledger, Pure(1))
+        assert ledger.count() == 1
+    assert is_open(new, marks)
+
+
+def test_a_ledger_is_moved_to_an_empty_place_only(homes: dict[str, Home], marks: Marks, tmp_path: Path) -> None:
+    old, new = homes["file"], homes["database"]
+    with pytest.raises(LedgerError, match="there is no ledger"):
+        moved(new, old, None)
+    with opened(new, None) as ledger:
+        spend(ledger, Pure(1))
+    with opened(old, marks) as ledger:
+        spend(ledger, Pure(1))
+    with pytest.raises(LedgerError, match="there is another ledger"):
+        moved(old, new, marks)
+    with pytest.raises(LedgerError, match=r"is at .* already"):
+        moved(old, old, marks)
+    assert is_open(old, marks)
+    third = InFile(tmp_path / "third" / "ledger.sqlite")
+    third.path.parent.mkdir()
+    moved(old, third, marks)
+    with pytest.raises(LedgerError, match="finish that move"):
+        moved(old, InFile(tmp_path / "fourth.sqlite"), marks)
+    with pytest.raises(LedgerError, match="arrived there already"):
+        moved(old, third, marks)
+    with pytest.raises(LedgerError, match="was moved to"):
+        opened(old, marks, Acceptance("let me in", forget=True))
+    assert [is_open(home, marks) for home in (old, third)] == [False, True]
+
+
+def test_a_record_after_the_last_is_damage(path: Path) -> None:
+    with opened(InFile(path), None) as ledger:
+        state = State.replayed(ledger._store.rows())
+        line = encode("moved", {"arrived": "there", "to": "there", "at": ""})
+        state = state.after((3, line, link(state.digest, line)))
+    for kind, fields in (
+        ("epoch", {"protected": "q", "name": ""}),
+        ("moved", {"arrived": "there", "to": "there", "at": ""}),
+        ("accepted", {"id": "a", "host": "h", "known": 3, "reason": "", "at": ""}),
+        ("accepted", {"id": "a", "host": "h", "known": 3, "reason": "", "at": "", "arrived": "elsewhere"}),
+        ("accepted", {"id": "a", "host": "h", "known": 3, "reason": "", "at": "", "arrived": "there", "home": 7}),
+    ):
+        line = encode(kind, fields)
+        with pytest.raises(LedgerDamaged, match="does not add up"):
+            state.after((4, line, link(state.digest, line)))
+    for kind, fields in (
+        ("moved", {"arrived": 1, "to": "there", "at": ""}),
+        ("accepted", {"id": "a", "host": "h", "known": 3, "reason": "", "at": "", "arrived": "there"}),
+    ):
+        line = encode(kind, fields)
+        with opened(InFile(path), None) as ledger:
+            state = State.replayed(ledger._store.rows())
+        with pytest.raises(LedgerDamaged, match="does not add up"):
+            state.after((3, line, link(state.digest, line)))
+
+
+# copies that are not it
+
+
+def test_a_backup_of_a_database_is_a_file_that_is_not_spent_from(
+    homes: dict[str, Home], marks: Marks, tmp_path: Path
+) -> None:
+    home, backup = homes["database"], tmp_path / "backup.sqlite"
+    with opened(home, None) as ledger:
+        receipt = spend(ledger, Pure(1), answer=b"42", plan="p")
+        report = home.back_up(backup)
+        assert (report.problems, report.records) == ((), 4)
+        assert InFile(backup).verify([receipt], None).sound
+        with pytest.raises(LedgerError, match="exists already"):
+            home.back_up(backup)
+    with pytest.raises(LedgerDamaged, match="is a copy of one that is in a database"):
+        opened(InFile(backup), None)
+    with opened(InFile(backup), None, Acceptance("the database is gone", forget=False)) as ledger:
+        assert ledger.balance().spent.epsilon == 1
+    with pytest.raises(LedgerError, match="restored with PostgreSQL"):
+        home.restore(backup, forget="", marks=marks)
+
+
+def test_a_backup_that_fails_leaves_nothing(
+    homes: dict[str, Home], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with opened(homes["database"], None) as ledger:
+        spend(ledger, Pure(1))
+    monkeypatch.setattr(Sqlite, "append", lambda *_: (_ for _ in ()).throw(LedgerError("the disk is full")))
+    with pytest.raises(LedgerError, match="full"):
+        homes["database"].back_up(tmp_path / "backup.sqlite")
+    assert not (tmp_path / "backup.sqlite").exists()
+
+
+def test_a_copy_in_another_schema_is_not_the_ledger(postgres: Cluster, homes: dict[str, Home]) -> None:
+    """Rows that somebody copied, as a dump that is restored elsewhere does."""
+    home, other = homes["database"], InDatabase(ledgers.prepared(postgres))
+    assert isinstance(home, InDatabase)
+    with opened(home, None) as ledger:
+        spend(ledger, Pure(1))
+    postgres.run(f"INSERT INTO {other.where.schema}.journal SELECT * FROM {home.where.schema}.journal ORDER BY number")
+    with pytest.raises(LedgerDamaged, match="is a copy of one in another database"):
+        opened(other, None)
+    with opened(other, None, Acceptance("it is the only one now", forget=False)) as ledger:
+        assert ledger.balance().spent.epsilon == 1
+    assert is_open(other, None)
+
+
+def test_a_file_that_was_copied_into_a_database_is_not_the_ledger(homes: dict[str, Home]) -> None:
+    with opened(homes["file"], None) as ledger:
+        spend(ledger, Pure(1))
+        with closing(homes["database"].store()) as journal, journal.transaction(State):
+            for row in ledger._store.rows():
+                journal.append(*row)
+    with pytest.raises(LedgerDamaged, match="is a copy of one that is a file"):
+        opened(homes["database"], None)
+
+
+@pytest.mark.parametrize("timeline", [True, False])
+def test_a_server_that_was_restored_is_noticed(
+    homes: dict[str, Home], marks: Marks, monkeypatch: pytest.MonkeyPatch, timeline: bool
+) -> None:
+    """By another timeline or system, at the next charge and at the next opening; the owner may accept it."""
+    home = homes["database"]
+    server = "SELECT '7', '00000001'" if not timeline else SERVER.replace("left(", "'0000000' || right(")
+    with opened(home, marks) as ledger:
+        spend(ledger, Pure(1))
+        monkeypatch.setattr(ledger._store, "_enter", ledger._store._enter.replace(SERVER, server))  # type: ignore[attr-defined]
+        with pytest.raises(LedgerDamaged, match="restored or replaced while it was open"):
+            spend(ledger, Pure(1))
+    for module in (session, store):
+        monkeypatch.setattr(module, "SERVER", server)
+    with pytest.raises(LedgerDamaged, match="standby" if timeline else "in another database"):
+        opened(home, marks)
+    assert home.is_begun(marks)
+    with opened(home, marks, Acceptance("a failover", forget=False)) as ledger:
+        assert ledger.balance().spent.epsilon == 1
+
+
+def test_a_database_that_lost_records_is_noticed_where_they_were_seen(
+    postgres: Cluster, homes: dict[str, Home], marks: Marks
+) -> None:
+    """As after a restore that has the same system and timeline."""
+    home = homes["database"]
+    assert isinstance(home, InDatabase)
+    with opened(home, marks) as ledger:
+        spend(ledger, Pure(1))
+        spend(ledger, Pure(1))
+        digest = list(ledger._store.rows())[2][2]
+        postgres.run(
+            "SET session_replication_role = replica",
+            f"DELETE FROM {home.where.schema}.journal WHERE number > 3",
+            f"UPDATE {home.where.schema}.head SET number = 3, hash = '{digest}'",
+        )
+        with pytest.raises(LedgerDamaged, match="gone or another"):
+            spend(ledger, Pure(1))
+        ledger._store._connection.close()  # type: ignore[attr-defined]
+        with pytest.raises(LedgerDamaged, match="record 4 of the ledger is gone"):
+            spend(ledger, Pure(1))
+    with pytest.raises(LedgerDamaged, match="was rolled back"):
+        opened(home, marks)
+    assert not home.verify([], marks).sound
+    with opened(home, marks, Acceptance("the disk burnt", forget=True)) as ledger:
+        assert ledger.balance().spent.epsilon == 1
+
+
+def test_another_host_may_open_it_at_once(homes: dict[str, Home], marks: Marks, tmp_path: Path) -> None:
+    home = homes["database"]
+    assert not home.is_begun(marks)
+    with opened(home, marks) as ledger:
+        spend(ledger, Pure(1))
+    with opened(home, Marks(tmp_path / "other")) as ledger:
+        assert len(ledger._newest.hosts) == 2
+        spend(ledger, Pure(1))
+    with opened(home, None) as ledger:
+        assert ledger.balance().spent.epsilon == 2
+    assert home.is_begun(None)
+
+
+# killed in the middle
+
+
+def dies(body: Callable[[], object], after: int) -> int:
+    """Run the body in a process that is gone after so many calls of the ledger's functions; how many there were."""
+    reader, writer = os.pipe()
+    process = os.fork()
+    if process:
+        os.close(writer)
+        with os.fdopen(reader) as pipe:
+            count = int(pipe.read() or after)
+        os.waitpid(process, 0)
+        return count
+    calls = 0
+
+    def profiled(frame: Any, *_: Any) -> None:
+        nonlocal calls
+        if "/discreet/ledger/" in frame.f_code.co_filename:
+            calls += 1
+            if calls == after:
+                os._exit(9)
+
+    try:
+        sys.setprofile(profiled)
+        body()
+        sys.setprofile(None)
+        os.write(writer, str(calls).encode())
+    finally:
+        os._exit(0)
+
+
+@pytest.mark.parametrize("points", [4, pytest.param(120, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("way", WAYS, ids="-".join)
+def test_a_move_that_dies_leaves_at_most_one_open_and_is_finished(
+    postgres: Cluster, quick: Path, marks: Marks, way: tuple[str, str], points: int
+) -> None:
+    after, total, closed = 0, 0, 0
+    for point in range(points + 1):
+        folder = quick / str(point)
+        folder.mkdir()
+        homes = {"file": InFile(folder / "ledger.sqlite"), "database": InDatabase(ledgers.prepared(postgres))}
+        old, new = (homes[each] for each in way)
+        with opened(old, marks) as ledger:
+            receipt = spend(ledger, Pure(1), answer=b"42", plan="p")
+        calls = dies(lambda old=old, new=new: moved(old, new, marks), after)  # type: ignore[misc]
+        total = total or calls
+        open_ = [is_open(home, marks) for home in (old, new)]
+        assert open_ != [True, True]
+        closed += not any(open_)
+        if not open_[1]:
+            moved(old, new, marks)
+        assert [is_open(home, marks) for home in (old, new)] == [False, True]
+        assert new.verify([receipt], marks).problems == ()
+        after = 1 + total * (point + 1) // (points + 1)
+    print(f"{points} kills among {total} calls, {closed} of them between closing and opening")
