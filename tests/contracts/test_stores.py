@@ -26,6 +26,7 @@ from discreet.ledger.entries import LOOKED_AT
 from discreet.ledger.memory import Journal
 from discreet.ledger.postgres import Postgres
 from discreet.ledger.state import State
+from discreet.ledger.store import Inspected
 from tests.ledger.conftest import in_memory
 
 Opening = Callable[[], Store]
@@ -50,7 +51,7 @@ def test_all_stores_are_in_the_table() -> None:
     found = set()
     for module in pkgutil.walk_packages(discreet.ledger.__path__, "discreet.ledger."):
         for _, kind in inspect.getmembers(importlib.import_module(module.name), inspect.isclass):
-            if kind is not Store and wanted - {"closed", "reader"} <= set(dir(kind)):
+            if kind not in (Store, Inspected) and wanted - {"closed", "reader", "openings"} <= set(dir(kind)):
                 found.add(kind)
     assert found == set(STORES) | {Postgres}  # the same tests for it are in `tests.ledger.test_postgres`
 

@@ -167,6 +167,8 @@ def test_a_backup_of_a_database_is_a_file_that_is_not_spent_from(
     homes: dict[str, Home], marks: Marks, tmp_path: Path
 ) -> None:
     home, backup = homes["database"], tmp_path / "backup.sqlite"
+    with pytest.raises(LedgerError, match="there is no ledger"):
+        home.back_up(backup)
     with opened(home, None) as ledger:
         receipt = spend(ledger, Pure(1), answer=b"42", plan="p")
         report = home.back_up(backup)
@@ -318,7 +320,10 @@ def test_a_move_that_dies_leaves_at_most_one_open_and_is_finished(
     for point in range(points + 1):
         folder = quick / str(point)
         folder.mkdir()
-        homes = {"file": InFile(folder / "ledger.sqlite"), "database": InDatabase(ledgers.prepared(postgres))}
+        homes: dict[str, Home] = {
+            "file": InFile(folder / "ledger.sqlite"),
+            "database": InDatabase(ledgers.prepared(postgres)),
+        }
         old, new = (homes[each] for each in way)
         with opened(old, marks) as ledger:
             receipt = spend(ledger, Pure(1), answer=b"42", plan="p")

@@ -8,7 +8,7 @@ import pytest
 
 from discreet.policy import Policy, PolicyError, fingerprint, parse, protected
 from discreet.policy.databases import address, as_written, connection_options, read_address, read_table
-from discreet.policy.model import Login
+from discreet.policy.model import LedgerDatabase, Login
 from discreet.policy.section import RuleError
 
 SECRET = "hunter2"
@@ -143,3 +143,42 @@ def test_one_table_is_not_private_and_public_at_once() -> None:
 
 def test_the_address_is_the_same_however_it_is_written() -> None:
     assert address(read_address("postgres:///c?host=/run/pg")) == address(read_address("postgresql://x@%2Frun%2Fpg/c"))
+
+
+# the database of a ledger
+
+
+def with_ledger(*lines: str) -> Policy:
+    return policy('source = "visits.csv"', "[ledger]", *lines)
+
+
+def test_a_ledger_may_be_in_a_database() -> None:
+    written = with_ledger('url = "postgresql://curator@db/ledgers"')
+    assert written.ledger == LedgerDatabase(Login("db", None, "ledgers", "curator"), "discreet")
+    named = with_ledger('url = "postgresql:///ledgers"', 'schema = "clinic_2"')
+    assert named.ledger is not None
+    assert named.ledger.schema == "clinic_2"
+    without = policy('source = "visits.csv"')
+    assert without.ledger is None
+    assert (fingerprint(without), protected(without)) == (fingerprint(written), protected(written))
+
+
+@pytest.mark.parametrize(
+    ("lines", "said"),
+    [
+        ([], "ledger.url: missing"),
+        (["url = 1"], "ledger.url: must be a text, not"),
+        (['url = "ledger.sqlite"'], "ledger.url: is no address of PostgreSQL"),
+        ([f'url = "postgresql://curator:{SECRET}@db/ledgers"'], "ledger.url: may hold a password"),
+        ([f'url = "postgresql://db/ledgers?password={SECRET}"'], "ledger.url: may hold a password"),
+        (['url = "postgresql://db/ledgers"', 'schema = "A"'], "ledger.schema: must be small letters"),
+        (['url = "postgresql://db/ledgers"', "schema = 7"], "ledger.schema: must be small letters"),
+        (['url = "postgresql://db/ledgers"', 'schema = "pg_catalog"'], "ledger.schema: must be small letters"),
+        (['url = "postgresql://db/ledgers"', 'password = "x"'], "ledger.password: unknown key"),
+    ],
+)
+def test_what_is_no_database_of_a_ledger_is_refused(lines: list[str], said: str) -> None:
+    with pytest.raises(PolicyError) as told:
+        with_ledger(*lines)
+    assert said in str(told.value)
+    assert SECRET not in repr(told.value) + str(told.value)

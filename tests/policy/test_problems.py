@@ -285,7 +285,7 @@ USUAL = "usual values are 0.01 to 10"
             (
                 "analyst: unknown key; did you mean 'analysts'? "
                 "allowed: name, state, max_cost, engine, engine_schema, implicit_bounds, budget, unit, tables, "
-                "analysts, server, statement"
+                "analysts, server, statement, ledger"
             ),
         ),
         ([BUDGET, UNIT, TABLES, "analysts = 1"], "analysts: must be a table, not an integer; begin it with [analysts]"),

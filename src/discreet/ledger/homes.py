@@ -116,6 +116,8 @@ class InDatabase:
             raise LedgerError(f"{target} exists already", "name a new file")
         try:
             with closing(self.store(as_it_is=True)) as store, store.snapshot():
+                if store.last() is None:
+                    raise LedgerError(f"there is no ledger at {self}", "the first question begins one")
                 _written(store, target)
         except BaseException:
             target.unlink(missing_ok=True)
