@@ -338,3 +338,21 @@ def test_a_move_that_dies_leaves_at_most_one_open_and_is_finished(
         assert new.verify([receipt], marks).problems == ()
         after = 1 + total * (point + 1) // (points + 1)
     print(f"{points} kills among {total} calls, {closed} of them between closing and opening")
+
+
+def test_totals_say_where_the_journal_is(homes: dict[str, Home], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever opens it from totals on knows the place as well; a last record is followed by no totals."""
+    monkeypatch.setattr("discreet.ledger.ledger.TOTALS_EVERY", 4)
+    old, new = homes["database"], homes["file"]
+    with opened(old, None) as ledger:
+        for _ in range(4):
+            spend(ledger, Pure(1))
+    with opened(old, None) as ledger:
+        state = ledger._newest
+        assert state.home is not None
+        assert state == State.replayed(ledger._store.rows())
+        while (ledger._newest.head + 1) % 4:
+            spend(ledger, Pure(Fraction(1, 100)))
+    moved(old, new, None)
+    assert is_open(new, None)
+    assert new.verify([], None).problems == ()

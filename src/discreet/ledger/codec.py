@@ -71,7 +71,7 @@ totals   as before, with streams: for each name capacity, most, unit, files and 
 
 Version 4 of
 totals   as before, where there is any of: policy (number of the newest epoch with one, and its digest), window (number,
-         spent and shares of the newest one), withdrawn (charges whose answers are). Streams may be left out.
+         spent and shares of the newest one), withdrawn (charges whose answers are), home. Streams may be left out.
 """
 
 from __future__ import annotations
@@ -90,7 +90,7 @@ VERSIONS: Final = {
 NEWER: Final[dict[str, dict[str, int]]] = {
     "charge": {"": 1, "blocks": 2},
     "answer": {"": 1, "withdrawn": 2},
-    "totals": {"": 2, "streams": 3, "policy": 4, "window": 4, "withdrawn": 4},
+    "totals": {"": 2, "streams": 3, "policy": 4, "window": 4, "withdrawn": 4, "home": 4},
 }
 """Only records with one of these keys are of a newer version of their kind: ledgers without such stay as they were."""
 GENESIS: Final = hashlib.sha256(b"discreet").hexdigest()

@@ -385,7 +385,7 @@ def _policy(named: Any) -> tuple[int, str] | None:
 
 
 def _streams(record: Record) -> dict[str, Stream]:
-    newer = any(key in record for key in ("policy", "window", "withdrawn"))
+    newer = any(key in record for key in ("policy", "window", "withdrawn", "home"))
     if newer != (record["v"] == 4) or (not newer and ("streams" in record) != (record["v"] == 3)):
         raise ValueError("totals of version 3 have streams, and those of version 4 what came later")
     return streams_read(record)
