@@ -32,7 +32,7 @@ def edit(policy: Policy, old: str, new: str) -> None:
 
 def test_check_finds_nothing_wrong(pure: Policy) -> None:
     assert run("check", pure.path).stdout == "0 errors, 0 warnings, 0 notes\n"
-    expected = {"policy": "hospital", "errors": 0, "warnings": 0, "notes": 0, "findings": []}
+    expected = {"policy": "hospital", "errors": 0, "warnings": 0, "notes": 0, "findings": [], "acknowledged": []}
     assert told("check", pure.path) == expected
 
 
@@ -44,7 +44,7 @@ def test_check_tells_what_to_mend(pure: Policy) -> None:
         "error tables.patients.columns.sx",
         "    the source has no such column",
         "    → did you mean 'sex'? allowed: patient_id, age, sex, zip, born, vip",
-        "note tables.patients.columns.age",
+        "note tables.patients.columns.age: outside-bounds",
         "    9 of 100 values: outside of the bounds, so moved to them",
         "    → leave it if they are rare",
         "1 error, 0 warnings, 1 note",

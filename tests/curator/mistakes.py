@@ -282,7 +282,7 @@ EXAMPLES: dict[str, list[Example]] = {
             {"min = 0, max = 110": "min = 20, max = 69"},
         ),
         Example(
-            NOTE,
+            WARNING,
             "tables.payments.columns.paid",
             "260 of 260 values: outside",
             {"2020-01-01T00:00:00": "2029-01-01T00:00:00"},

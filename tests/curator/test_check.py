@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
 
 from discreet.owner import unit_lints
-from discreet.owner.check import LINTS, check
+from discreet.owner.check import LINTS, check, checked
 from discreet.owner.inspection import inspected
-from discreet.policy import Finding
+from discreet.policy import Finding, fingerprint
 from tests.curator.mistakes import ERROR, EXAMPLES, NOTE, ROWS_ALONE, WARNING
-from tests.curator.worlds import hospital
+from tests.curator.worlds import SOURCES, hospital
 
 CASES = [(name, place) for name, examples in EXAMPLES.items() for place in range(len(examples))]
 
@@ -47,6 +48,7 @@ def test_state_on_a_network_is_an_error(tmp_path: Path, monkeypatch: pytest.Monk
         "state",
         f"{policy.state} lies on a network file system (nfs4), where no lock can be relied on",
         'move it to a local disk with state = "…"',
+        "network-state",
     )
 
 
@@ -96,3 +98,38 @@ def test_names_that_steer_terminals_are_shown_harmless(tmp_path: Path) -> None:
 def test_a_source_of_millions_of_rows_is_checked_in_a_breath(tmp_path: Path) -> None:
     large = "SELECT i AS visit_id, i // 3 AS patient_id, 0.5 + i % 100 AS cost FROM range(1000000) AS t(i)"
     assert check(hospital(tmp_path, sources={"visits.parquet": large})) == ()
+
+
+def test_most_rows_at_the_bounds_is_graver_than_some(tmp_path: Path) -> None:
+    (finding,) = check(hospital(tmp_path, {"min = 0, max = 110": "min = 0, max = 44"}))  # 50 of 100 are above
+    assert (finding.severity, finding.lint) == (NOTE, "outside-bounds")
+    (tmp_path / "more").mkdir()
+    (finding,) = check(hospital(tmp_path / "more", {"min = 0, max = 110": "min = 0, max = 43"}))
+    assert (finding.severity, finding.lint) == (WARNING, "outside-bounds")
+
+
+def test_bounds_of_nought_and_one_are_no_secret(tmp_path: Path) -> None:
+    sources = {"patients.parquet": f"SELECT * REPLACE (patient_id % 2 AS age) FROM ({SOURCES['patients.parquet']})"}
+    assert check(hospital(tmp_path, {"min = 0, max = 110": "min = 0, max = 1"}, sources)) == ()
+
+
+def test_what_an_owner_knows_is_set_apart_and_errors_are_not(tmp_path: Path) -> None:
+    changes = {"min = 0, max = 110": "min = 0, max = 44", '["A", "B"]': '["A"]'}
+    grave, light = check(hospital(tmp_path, changes))
+    lines = [f"{each.where}: {each.lint}" for each in (grave, light)] + ["state: network-state", "tables.x: nonsense"]
+    known = {'name = "hospital"': f'name = "hospital"\nacknowledged = {json.dumps(lines)}'}
+    policy = hospital(tmp_path, {**changes, **known})
+    looked = checked(policy)
+    assert looked.acknowledged == (grave, light)
+    assert [(each.severity, each.where) for each in looked.findings] == [(NOTE, "acknowledged")] * 2
+    assert "'tables.x: nonsense' is not found" in str(looked.findings[1])
+    assert fingerprint(policy) == fingerprint(hospital(tmp_path, changes))
+
+
+def test_an_error_is_not_acknowledged(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    known = {'name = "hospital"': 'name = "hospital"\nacknowledged = ["state: network-state"]'}
+    policy = hospital(tmp_path, known)
+    monkeypatch.setattr(unit_lints, "file_system", lambda _: "nfs4")
+    looked = checked(policy)
+    assert [each.severity for each in looked.findings] == [ERROR]
+    assert looked.acknowledged == ()

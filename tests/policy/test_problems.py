@@ -7,6 +7,7 @@ import pickle
 import pytest
 
 from discreet.policy import Finding, PolicyError, parse, suggest
+from discreet.policy.read import POLICY
 from tests.policy.examples import BANK, COLUMN_KEYS, FILE, HEAD, HOSPITAL, NO_TEXT, SMALLEST, problems_of
 
 TABLE_KEYS = (
@@ -282,11 +283,7 @@ USUAL = "usual values are 0.01 to 10"
         ([BUDGET, UNIT, TABLES, "max_cost = -1"], "max_cost: epsilon must be above 0, not -1"),
         (
             [BUDGET, UNIT, TABLES, "analyst = {}"],
-            (
-                "analyst: unknown key; did you mean 'analysts'? "
-                "allowed: name, state, max_cost, engine, engine_schema, implicit_bounds, budget, unit, tables, "
-                "analysts, server, statement, ledger"
-            ),
+            (f"analyst: unknown key; did you mean 'analysts'? allowed: {', '.join(POLICY)}"),
         ),
         ([BUDGET, UNIT, TABLES, "analysts = 1"], "analysts: must be a table, not an integer; begin it with [analysts]"),
         (

@@ -26,30 +26,35 @@ COLOURS: Final = {"error": "red", "warning": "yellow", "note": "cyan"}
 def check(policy: Path, suggests: bool, epsilon: float | None, as_json: bool) -> int:
     """Look for mistakes in POLICY, beside its sources.
 
-    For the owner only: what is found tells exact figures of the data. Ends with 3 if there are errors.
+    For the owner only: what is found tells exact figures of the data. Ends with 3 if there are errors. What is known
+    and meant so is named in the policy, as it is shown here: acknowledged = ["tables.visits.max_rows: cut-rows"].
 
     With --suggest, propose max_rows and max_groups: from exact values, or with --epsilon by private quantiles, which
     are charged and may be shared.
     """
-    from discreet.owner.check import check as look
+    from discreet.owner.check import checked as look
     from discreet.policy import read
 
     if epsilon is not None and not suggests:
         raise click.UsageError("--epsilon is the cost of suggestions: add --suggest")
-    checked = read(policy)
+    declared = read(policy)
     if suggests:
-        _suggest(checked, epsilon, as_json=as_json)
+        _suggest(declared, epsilon, as_json=as_json)
         return 0
-    findings = look(checked)
+    looked = look(declared)
+    findings = looked.findings
     counts = {severity: sum(f.severity == severity for f in findings) for severity in ("error", "warning", "note")}
     if as_json:
         totals = {f"{severity}s": count for severity, count in counts.items()}
-        tell_program({"policy": checked.name, **totals, "findings": [asdict(finding) for finding in findings]})
+        every = {"findings": findings, "acknowledged": looked.acknowledged}
+        lists = {name: [asdict(finding) for finding in some] for name, some in every.items()}
+        tell_program({"policy": declared.name, **totals, **lists})
     else:
         for finding in findings:
             _tell(finding)
         summary = ", ".join(counted(count, severity) for severity, count in counts.items())
-        click.secho(summary, bold=True)
+        known = f"; {len(looked.acknowledged)} acknowledged" if looked.acknowledged else ""
+        click.secho(f"{summary}{known}", bold=True)
     return REFUSED if counts["error"] else 0
 
 
@@ -76,6 +81,8 @@ def _suggest(policy: Policy, epsilon: float | None, *, as_json: bool) -> None:
 
 
 def _tell(finding: Finding) -> None:
-    click.echo(f"{click.style(finding.severity, fg=COLOURS[finding.severity], bold=True)} {printable(finding.where)}")
+    lint = f": {finding.lint}" if finding.lint and finding.severity != "error" else ""
+    severity = click.style(finding.severity, fg=COLOURS[finding.severity], bold=True)
+    click.echo(f"{severity} {printable(finding.where)}{lint}")
     click.echo(f"    {printable(finding.message)}")
     click.echo(f"    → {printable(finding.fix)}")

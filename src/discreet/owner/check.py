@@ -5,14 +5,17 @@ What is found here is exact and never leaves the owner's terminal: counts, and w
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from typing import Final
 
 from discreet.owner import column_lints, database_lints, unit_lints
-from discreet.owner.inspection import Inspection, inspected
+from discreet.owner.column_lints import Lint
+from discreet.owner.inspection import inspected
 from discreet.policy import Finding, Policy, Severity
+from discreet.policy.problems import shown
 
-LINTS: Final[tuple[Callable[[Inspection], Iterator[Finding]], ...]] = (
+LINTS: Final[tuple[Lint, ...]] = (
     unit_lints.network_state,
     unit_lints.open_state,
     unit_lints.share_sums,
@@ -53,9 +56,43 @@ LINTS: Final[tuple[Callable[[Inspection], Iterator[Finding]], ...]] = (
 """One function for each thing to look at."""
 
 
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """What was found and what the owner has acknowledged. For the owner only: findings tell what the data holds."""
+
+    findings: tuple[Finding, ...]
+    """The gravest first."""
+    acknowledged: tuple[Finding, ...]
+
+
 def check(policy: Policy) -> tuple[Finding, ...]:
-    """All findings, the gravest first. For the owner only: they tell what the data holds."""
+    """What the owner should look at, the gravest first."""
+    return checked(policy).findings
+
+
+def checked(policy: Policy) -> Checked:
+    """All findings. What the policy acknowledges is set apart, unless it is an error."""
     with inspected(policy) as inspection:
-        findings = [finding for lint in LINTS for finding in lint(inspection)]
+        findings = [replace(finding, lint=_named(lint)) for lint in LINTS for finding in lint(inspection)]
     order = list(Severity)
-    return tuple(sorted(findings, key=lambda finding: order.index(finding.severity)))
+    findings.sort(key=lambda finding: order.index(finding.severity))
+    known = [each for each in findings if each.severity is not Severity.ERROR and _key(each) in policy.acknowledged]
+    rest = [finding for finding in findings if finding not in known]
+    return Checked((*rest, *_outdated(policy, findings)), tuple(known))
+
+
+def _named(lint: Lint) -> str:
+    return lint.__name__.replace("_", "-")
+
+
+def _key(finding: Finding) -> str:
+    """A finding as the policy acknowledges it. Figures are not in it: they change with the data."""
+    return f"{finding.where}: {finding.lint}"
+
+
+def _outdated(policy: Policy, findings: list[Finding]) -> Iterator[Finding]:
+    keys = {_key(finding) for finding in findings}
+    for key in policy.acknowledged:
+        if key not in keys:
+            message = f"{shown(key)} is not found, or not any more"
+            yield Finding(Severity.NOTE, "acknowledged", message, "remove it")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from fractions import Fraction
 from functools import wraps
 from typing import Final
 
@@ -18,6 +19,7 @@ Lint = Callable[[Inspection], Iterator[Finding]]
 
 _BOUNDABLE: Final = frozenset({Kind.INTEGER, Kind.NUMBER, Kind.DATE, Kind.TIMESTAMP})
 _MOST_SHOWN: Final = 5
+_TRUTH: Final = (Fraction(0), Fraction(1))
 
 
 def of_columns(judge: Judge) -> Lint:
@@ -94,9 +96,9 @@ def infinite(column: Column, figures: ColumnFigures) -> Judgement | None:
 
 
 @of_private_columns
-def tight_bounds(_: Column, figures: ColumnFigures) -> Judgement | None:
-    """Bounds that are the data's own extremes."""
-    if not figures.tight:
+def tight_bounds(column: Column, figures: ColumnFigures) -> Judgement | None:
+    """Bounds that are the data's own extremes. Of a column of 0 and 1 everybody knows them."""
+    if not figures.tight or (column.kind is Kind.INTEGER and column.bounds == _TRUTH):
         return None
     return (
         Severity.WARNING,
@@ -111,6 +113,8 @@ def outside_bounds(column: Column, figures: ColumnFigures) -> Judgement | None:
     if column.bounds is None or not figures.outside:
         return None
     message = f"{_part(figures.outside, figures)}: outside of the bounds, so moved to them"
+    if 2 * figures.outside > figures.present:
+        return Severity.WARNING, f"{message}: answers tell more of the bounds than of the data", "correct min and max"
     return Severity.NOTE, message, "leave it if they are rare"
 
 

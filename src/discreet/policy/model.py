@@ -253,6 +253,8 @@ class Policy:
     """What the owner wrote, as ledgers have it on record; nothing for a policy that is in no file."""
     ledger: LedgerDatabase | None = None
     """Where the ledger is; None: a file in the state folder."""
+    acknowledged: tuple[str, ...] = ()
+    """What `check` finds and the owner knows: a key of the policy and the name of a lint, each."""
 
     @property
     def folder(self) -> Path:

@@ -45,6 +45,8 @@ class Finding:
     where: str
     message: str
     fix: str = ""
+    lint: str = ""
+    """What looked for it, as the policy names it under `acknowledged`; of what cannot be acknowledged, nothing."""
 
     @classmethod
     def error(cls, where: str, message: str, fix: str = "") -> Finding:

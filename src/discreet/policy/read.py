@@ -45,6 +45,7 @@ from discreet.policy.section import (
     rate,
     seconds,
     text,
+    texts,
     unit_rows,
     windows,
 )
@@ -79,6 +80,7 @@ POLICY: Final[Mapping[str, Field]] = {
     "server": Field(anything),
     "statement": Field(anything),
     "ledger": Field(anything),
+    "acknowledged": Field(texts),
 }
 LEDGER: Final[Mapping[str, Field]] = {
     "url": Field(read_url, needed='add url = "postgresql://curator@db.example.org/ledgers", or remove [ledger]'),
@@ -171,6 +173,7 @@ def parsed(raw: Mapping[str, Any], path: Path) -> Policy:
         statement=statement,
         document=written(raw),
         ledger=LedgerDatabase(ledger["url"], ledger.get("schema", SCHEMA)) if ledger else None,
+        acknowledged=top.get("acknowledged", ()),
     )
 
 

@@ -105,6 +105,12 @@ def text(value: object) -> str:
     return value
 
 
+def texts(value: object) -> tuple[str, ...]:
+    if not isinstance(value, list):
+        raise RuleError(f"must be a list of texts, not {noun(value)}", "put it in brackets")
+    return tuple(map(text, value))
+
+
 def flag(value: object) -> bool:
     if not isinstance(value, bool):
         raise RuleError(f"must be true or false, not {noun(value)}", "write true or false without quotes")
