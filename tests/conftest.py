@@ -74,7 +74,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
     """One for all tests that leave it as it was. It is here: in every file that imports a fixture, it is another."""
     from tests.server.running import build, serving
 
-    with serving(build(tmp_path_factory.mktemp("server"))) as running:
+    with serving(build(tmp_path_factory.mktemp("server")), "--pg-port", "0") as running:
         yield running
 
 
@@ -84,7 +84,7 @@ def lasting(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
     from tests.server.running import RIGGED, build, serving
 
     policy = build(tmp_path_factory.mktemp("rigged"))
-    with serving(policy, "--workers", "4", program=RIGGED) as running:  # two for each caller
+    with serving(policy, "--workers", "4", "--pg-port", "0", program=RIGGED) as running:  # two for each caller
         yield running
 
 

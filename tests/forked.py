@@ -21,7 +21,8 @@ from typing import Any, Final, TextIO
 
 PRELOADED: Final = [
     *("discreet.cli.serve", "discreet.cli.collect", "discreet.collector.app", "discreet.opening"),
-    *("discreet.server.app", "discreet.server.front", "tests.server.running", "uvicorn"),
+    *("discreet.server.app", "discreet.server.front", "discreet.server.wire.serving"),
+    *("tests.server.running", "uvicorn"),
 ]
 
 

@@ -99,6 +99,8 @@ class Running:
     policy: Path
     log: Path
     tokens: dict[str, str] = field(default_factory=dict)
+    pg_port: int = 0
+    """Where psql is answered, if anywhere."""
 
     @property
     def dataset(self) -> str:
@@ -153,6 +155,9 @@ def serving(
         for line in process.stderr:
             if line.startswith("serving "):
                 running.url = line.split()[-1]
+            if line.startswith("psql "):
+                running.pg_port = int(line.partition("port=")[2].split()[0])
+            if running.url and (running.pg_port or "--pg-port" not in options):
                 break
         else:
             raise AssertionError(f"the server did not start: {process.wait()}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,6 +13,7 @@ from discreet.cli.output import printable, progress
 if TYPE_CHECKING:
     from discreet.policy import Policy
     from discreet.server.datasets import Dataset
+    from discreet.server.listening import Listening
 
 
 @click.command(short_help="Answer questions over HTTP.")
@@ -23,6 +25,7 @@ if TYPE_CHECKING:
 @click.option("--certificate", type=click.Path(path_type=Path), help="For https: the certificate, in PEM.")
 @click.option("--key", type=click.Path(path_type=Path), help="For https: its private key, in PEM.")
 @click.option("--log", type=click.Path(path_type=Path), help="Where to write the access log; else standard error.")
+@click.option("--pg-port", type=click.IntRange(0, 65535), help="Answer psql and BI tools here, too; 0: a free one.")
 @click.option("--demo", is_flag=True, help="Make tokens that end with the server; without POLICY, a hospital to try.")
 def serve(policies: tuple[Path, ...], demo: bool, names: tuple[str, ...], **where: object) -> None:
     """Answer questions about each POLICY over HTTP, until Ctrl-C.
@@ -51,8 +54,12 @@ def serve(policies: tuple[Path, ...], demo: bool, names: tuple[str, ...], **wher
     if not demo:
         demand_tokens(datasets)
 
-    def tell(url: str) -> None:
+    def tell(url: str, pg_port: int | None) -> None:
         click.echo(f"serving {', '.join(datasets)} at {url}", err=True)
+        if pg_port is not None:
+            click.echo(
+                f"psql and BI tools, with a token as the password: {_psql(listening, pg_port, datasets)}", err=True
+            )
         if not (listening.is_loopback or listening.certificate):
             click.echo("not encrypted: put it behind a proxy that is, or give --certificate and --key", err=True)
         if made:
@@ -61,6 +68,13 @@ def serve(policies: tuple[Path, ...], demo: bool, names: tuple[str, ...], **wher
             click.echo(f"{printable(who):<24} {url}/sign-in#{token}")
 
     run(datasets, listening, tell)
+
+
+def _psql(where: Listening, port: int, datasets: Iterable[str]) -> str:
+    """A line to try; what its queries cost is part of the connection."""
+    encrypted = " sslmode=require" if where.certificate else ""
+    options = "options='-c discreet.epsilon=0.1'"
+    return f'psql "host={where.host} port={port} dbname={next(iter(datasets))} user=me{encrypted} {options}"'
 
 
 def _places(policies: tuple[Path, ...], *, demo: bool) -> list[Path]:

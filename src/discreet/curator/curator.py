@@ -23,6 +23,7 @@ from discreet.curator.found_bounds import FOLDER, Index
 from discreet.curator.parts import recorded
 from discreet.curator.public import PublicTables
 from discreet.curator.query import Query
+from discreet.curator.shape import Shape
 from discreet.curator.state import refreshed
 from discreet.curator.streams import Chosen, chosen, newest_named
 from discreet.curator.task import Context, EngineReader, Maker, Prepared, Recall, Task
@@ -119,10 +120,18 @@ class Curator(Asks):
     def _previewed(self, task: Prepared[Any, Any]) -> Preview:
         return task.preview(cached=not task.bill.loss.is_zero and self._exit.best_cached(task) is not None)
 
+    def shape(self, call: Call) -> Shape:
+        """The columns that the answer to a query has. Free: no cost is needed, and no private data is read."""
+        return self._in_context(Query(call), Query(call).shape)
+
     def _prepared(self, task: Task[Shown]) -> Prepared[Any, Shown]:
+        return self._in_context(task, task.prepared)
+
+    def _in_context(self, task: Task[Any], act: Callable[[Context], Found]) -> Found:
+        """What is done with what a task may know."""
         self._check_analyst(task.analyst)
         try:
-            return _again_if_outdated(lambda: task.prepared(self._context(getattr(task, "blocks", None))))
+            return _again_if_outdated(lambda: act(self._context(getattr(task, "blocks", None))))
         except Refused as refused:
             if refused.code != "blocks-missing":
                 raise

@@ -9,8 +9,10 @@ from discreet.answers.call import Call, value_read
 from discreet.answers.ibis_tables import is_expression, text_of
 from discreet.curator.prepared import PreparedQuery, prepared
 from discreet.curator.search import PreparedSearch, prepared_search
+from discreet.curator.shape import Shape
 from discreet.curator.task import Context, demand_choice
 from discreet.sql.now import present
+from discreet.sql.plan import Plan
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,13 +31,20 @@ class Query:
 
     def prepared(self, context: Context) -> PreparedQuery | PreparedSearch:
         """The query with its plan and its bill, or a refusal."""
+        call, plan = self._planned(context)
+        return prepared_search(context, call, plan) if plan.unknown else prepared(context, call, plan)
+
+    def shape(self, context: Context) -> Shape:
+        """The columns of its answer: its cost need not be known."""
+        return Shape.of(self._planned(context)[1])
+
+    def _planned(self, context: Context) -> tuple[Call, Plan]:
         call = self.call
         if is_expression(call.sql):
             call = replace(call, sql=text_of(call.sql), dialect="duckdb")
         demand_choice(call.fresh, "a cached answer")
         call = replace(call, now=_now(context, call), blocks=context.blocks)
-        plan = context.plan(context.version, call)
-        return prepared_search(context, call, plan) if plan.unknown else prepared(context, call, plan)
+        return call, context.plan(context.version, call)
 
 
 def _now(context: Context, call: Call) -> datetime | None:

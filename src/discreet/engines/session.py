@@ -115,12 +115,12 @@ class Scratch(Session):
 
 def rows(connection: duckdb.DuckDBPyConnection, query: str, seconds: float | None) -> list[tuple[Any, ...]]:
     """What a query answers, in a cursor of its own."""
-    return _run(connection, seconds, lambda cursor: cursor.execute(query).fetchall())
+    return running(connection, seconds, lambda cursor: cursor.execute(query).fetchall())
 
 
 def columns(connection: duckdb.DuckDBPyConnection, query: str, seconds: float | None) -> list[NDArray[Any]]:
     """The same, column by column."""
-    return _run(connection, seconds, lambda cursor: _arrays(cursor, query))
+    return running(connection, seconds, lambda cursor: _arrays(cursor, query))
 
 
 def _arrays(cursor: duckdb.DuckDBPyConnection, query: str) -> list[NDArray[Any]]:
@@ -142,7 +142,7 @@ def _objects(values: list[Any]) -> NDArray[Any]:
     return array
 
 
-def _run(connection: duckdb.DuckDBPyConnection, seconds: float | None, fetched: Callable[[Any], T]) -> T:
+def running(connection: duckdb.DuckDBPyConnection, seconds: float | None, fetched: Callable[[Any], T]) -> T:
     """Run a query in a cursor of its own; Ctrl-C is a KeyboardInterrupt."""
     cursor = connection.cursor()
     try:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 from fastapi import FastAPI
 from fastapi.exceptions import RequestValidationError
@@ -51,15 +51,35 @@ LOOK_EVERY: Final = 1.0
 """Seconds between looks at the policy files, and at what runs too long."""
 
 
-def application(datasets: Datasets, *, workers: int, hosts: Sequence[str] = ("*",)) -> FastAPI:
+class Port(Protocol):
+    """Another way in, beside HTTP, to the same datasets, queue, tokens and limits."""
+
+    async def start(self) -> None: ...
+
+    async def close(self) -> None: ...
+
+
+def application(
+    datasets: Datasets,
+    *,
+    workers: int,
+    hosts: Sequence[str] = ("*",),
+    beside: Callable[[AppState], Port] | None = None,
+) -> FastAPI:
     """The server over these datasets. `hosts`: the names that it answers to, so that no other name leads here."""
     queue = Queue(workers)
     dispatcher, metrics = Dispatcher(queue), Metrics(datasets, queue)
+    shared = AppState(datasets, dispatcher, Rates(), metrics)
+    port = None if beside is None else beside(shared)
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
         tasks = [asyncio.create_task(each) for each in (_look_now_and_then(datasets), _stop_what_is_late(dispatcher))]
+        if port is not None:
+            await port.start()
         yield
+        if port is not None:
+            await port.close()
         for task in tasks:
             task.cancel()
         dispatcher.close()
@@ -84,7 +104,7 @@ def application(datasets: Datasets, *, workers: int, hosts: Sequence[str] = ("*"
             RequestValidationError: _invalid,
         },
     )
-    app.state.app_state = AppState(datasets, dispatcher, Rates(), metrics)
+    app.state.app_state = shared
     for each in ROUTERS:
         app.include_router(each)
     install(app)

@@ -42,6 +42,8 @@ class Listening:
     certificate: Path | None = None
     key: Path | None = None
     log: Path | None = None
+    pg_port: int | None = None
+    """Where psql and BI tools are answered; None: nowhere."""
 
     @property
     def is_loopback(self) -> bool:
@@ -90,9 +92,9 @@ def _told(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
 
 def listen(application: Callable[[], ASGIApp], where: Listening, tell: Any) -> None:
     """Serve until it is told to stop. `tell` is called with the address once it listens."""
-    _demand_certificate(where)
+    tls_context(where)
     _log_to(where.log)
-    listening = Prompt.listener = _socket(where)
+    listening = Prompt.listener = socket_at(where.host, where.port, most_connections(most_files()))
     port = listening.getsockname()[1]
     config = uvicorn.Config(
         application(),
@@ -113,10 +115,10 @@ def listen(application: Callable[[], ASGIApp], where: Listening, tell: Any) -> N
     Server(config, lambda: tell(where.url(port))).run([listening])
 
 
-def _demand_certificate(where: Listening) -> None:
-    """Raise unless certificate and key can be used, where there are any."""
+def tls_context(where: Listening) -> ssl.SSLContext | None:
+    """How connections are encrypted, or a refusal: certificate and key cannot be used. None if there are none."""
     if where.certificate is None:
-        return
+        return None
     try:
         context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
         context.load_cert_chain(where.certificate, where.key, password="")  # a locked key would ask at the terminal
@@ -126,19 +128,19 @@ def _demand_certificate(where: Listening) -> None:
             f"{where.certificate} and {where.key} cannot be used",
             "give a certificate and its private key without a password, both in PEM",
         ) from None
+    return context
 
 
-def _socket(where: Listening) -> Listener:
+def socket_at(host: str, port: int, most: int, option: str = "--port") -> Listener:
+    """A listening socket that takes in so many connections; `option` is where its port was said."""
     try:
-        family = socket.AF_INET6 if ":" in where.host else socket.AF_INET
-        made = socket.create_server((where.host, where.port), family=family, backlog=2048)
+        family = socket.AF_INET6 if ":" in host else socket.AF_INET
+        made = socket.create_server((host, port), family=family, backlog=2048)
     except (OSError, OverflowError) as wrong:
         reason = getattr(wrong, "strerror", None) or str(wrong)
-        raise Refused(
-            "cannot-listen", f"{where.host}:{where.port}: {reason}", "choose another --host or --port"
-        ) from None
+        raise Refused("cannot-listen", f"{host}:{port}: {reason}", f"choose another --host or {option}") from None
     made.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)  # else a body waits 40 ms for its header's receipt
-    return Listener(fileno=made.detach()).keep(most_connections(most_files()))
+    return Listener(fileno=made.detach()).keep(most)
 
 
 def _log_to(path: Path | None) -> None:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import UTC, datetime
 from functools import partial
-from typing import Any
 
 from discreet.errors import Refused
-from discreet.server.app import application
+from discreet.server.access import AppState
+from discreet.server.app import Port, application
+from discreet.server.connections import LEAST, most_connections, most_files
 from discreet.server.datasets import Datasets
-from discreet.server.listening import Listening, listen
+from discreet.server.listening import Listening, listen, socket_at, tls_context
 
 
 def demand_tokens(datasets: Datasets) -> None:
@@ -24,6 +26,24 @@ def demand_tokens(datasets: Datasets) -> None:
             )
 
 
-def serve(datasets: Datasets, where: Listening, tell: Any) -> None:
-    """Serve until it is told to stop. `tell` is called with the address once it listens."""
-    listen(partial(application, datasets, workers=where.workers, hosts=where.hosts), where, tell)
+def serve(datasets: Datasets, where: Listening, tell: Callable[[str, int | None], None]) -> None:
+    """Serve until it is told to stop. `tell` is called with the address, and psql's port, once it listens."""
+    beside, port = (None, None) if where.pg_port is None else _wire(where, where.pg_port)
+    app = partial(application, datasets, workers=where.workers, hosts=where.hosts, beside=beside)
+    listen(app, where, lambda url: tell(url, port))
+
+
+def _wire(where: Listening, port: int) -> tuple[Callable[[AppState], Port], int]:
+    """PostgreSQL's protocol at a port of its own, and which that is."""
+    context = tls_context(where)
+    if context is None and not where.is_loopback:
+        raise Refused(
+            "address",
+            "tokens are sent as passwords to --pg-port, and this would send them in clear to other machines",
+            "give --certificate and --key, or leave --host out",
+        )
+    from discreet.server.wire.serving import Wire
+
+    most = max(LEAST, most_connections(most_files()) // 4)
+    listener = socket_at(where.host, port, most, "--pg-port")
+    return lambda shared: Wire(shared, listener, context), listener.getsockname()[1]
