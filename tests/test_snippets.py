@@ -69,6 +69,8 @@ class Reading:
     printed: str = ""
     port: int = field(default_factory=free_port)
     """The port that stands for 8000 here."""
+    pg_port: int = field(default_factory=free_port)
+    """The port that stands for 5433 here."""
     servers: list[Forked] = field(default_factory=list)
 
     def python(self, code: str) -> None:
@@ -100,6 +102,7 @@ class Reading:
                 assert result.exit_code == 0, result.output
 
     def local(self, text: str) -> str:
+        text = text.replace(":5433", f":{self.pg_port}").replace("--pg-port 5433", f"--pg-port {self.pg_port}")
         return text.replace(":8000", f":{self.port}").replace("--port 8000", f"--port {self.port}")
 
     def serve(self, arguments: list[str]) -> None:

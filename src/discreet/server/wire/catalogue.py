@@ -29,7 +29,7 @@ from discreet.server.wire.settings import KNOWN
 MEMORY: Final = "64MB"
 SECONDS: Final = 5.0
 MOST_ROWS: Final = 20_000
-MOST_KEPT: Final = 16
+MAX_CACHED: Final = 16
 """Catalogues that wait for the next question: one for each policy and set of datasets that a token opens."""
 SCHEMAS: Final = {"pg_catalog": (PG_CATALOG, "pg"), "information_schema": (INFORMATION_SCHEMA, "info")}
 """Where PostgreSQL has relations, and the schema that they have here."""
@@ -259,25 +259,25 @@ class Catalogues:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._kept: OrderedDict[object, tuple[Curator, Catalogue]] = OrderedDict()
+        self._cached: OrderedDict[object, tuple[Curator, Catalogue]] = OrderedDict()
 
     def of(self, curator: Curator, database: str, databases: Sequence[str]) -> Catalogue:
         """That of a policy as it is now, for somebody who may open these datasets."""
         key = database, tuple(databases)
         with self._lock:
-            known, made = self._kept.get(key, (None, None))
+            known, made = self._cached.get(key, (None, None))
             if made is not None and known is curator:
-                self._kept.move_to_end(key)
+                self._cached.move_to_end(key)
                 return made
         made = Catalogue(curator.tables(), database, databases)
         with self._lock:
-            self._kept[key] = curator, made
-            while len(self._kept) > MOST_KEPT:
-                self._kept.popitem(last=False)  # it is closed with its last reader
+            self._cached[key] = curator, made
+            while len(self._cached) > MAX_CACHED:
+                self._cached.popitem(last=False)  # it is closed with its last reader
         return made
 
     def close(self) -> None:
         with self._lock:
-            kept, self._kept = list(self._kept.values()), OrderedDict()
-        for _, each in kept:
+            closing, self._cached = list(self._cached.values()), OrderedDict()
+        for _, each in closing:
             each.close()

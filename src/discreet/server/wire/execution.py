@@ -75,8 +75,8 @@ class Execution:
             if known is not None:
                 return known
             text = probe.text or text
-        asked = self._asked(text, portal)
-        shape = await self._told_where(self.light(asked.shape), select.offset)
+        question = self._asked(text, portal)
+        shape = await self._told_where(self.light(question.shape), select.offset)
         return questions.fields_of(shape, with_errors=portal.settings.with_errors)
 
     def _asked(self, text: str, portal: Portal) -> questions.Asked:
@@ -140,21 +140,21 @@ class Execution:
     async def _ask(self, select: Select, portal: Portal) -> None:
         """A query of tables: charged before data is touched, or free if it is cached."""
         text = questions.plain(select.text, list(self.dataset.curator.policy.tables))
-        asked = self._asked(text, portal)
+        question = self._asked(text, portal)
         self.admit()
-        answer = await self._told_where(self._outcome(asked, portal), select.offset)
+        answer = await self._told_where(self._outcome(question, portal), select.offset)
         portal.rows = questions.rows_of(answer, with_errors=portal.settings.with_errors)
         portal.tag = "SELECT"
         portal.notice = questions.notice_of(answer) if portal.settings.tells_cost else None
 
-    async def _outcome(self, asked: questions.Asked, portal: Portal) -> Any:
+    async def _outcome(self, question: questions.Asked, portal: Portal) -> Any:
         dispatcher = self.wire.dispatcher
         try:
-            outcome = await dispatcher.ask(await self.light(asked.submission))
+            outcome = await dispatcher.ask(await self.light(question.submission))
         except Problem as problem:
             if problem.code != "cost-twice":
                 raise
-            submission = asked.submission(with_cost=False)  # the text says its own cost
+            submission = question.submission(with_cost=False)  # the text says its own cost
             outcome = await dispatcher.ask(submission)
         if not isinstance(outcome, Job):
             return outcome
@@ -185,7 +185,7 @@ class Execution:
                 deadline = None
 
     def cancel(self) -> None:
-        """What is being asked is not wanted any more: free while it waits, interrupted when it runs."""
+        """What runs is not wanted any more: free while it waits, interrupted when it runs."""
         self.is_cancelled = True
         if self._job is not None:
             self.wire.dispatcher.queue.cancel(self._job)

@@ -20,7 +20,6 @@ from discreet.server.wire import types
 from discreet.server.wire.lexer import tokens
 
 NUMBER: Final = re.compile(r"\$(\d{1,5})")
-MOST: Final = 1000
 CASTS: Final = {
     **dict.fromkeys(("SMALLINT", "INT", "BIGINT"), types.INT8),
     **dict.fromkeys(("DOUBLE", "FLOAT"), types.FLOAT8),
@@ -34,7 +33,7 @@ CASTS: Final = {
 
 def count(text: str) -> int:
     """How many parameters a text has: the largest number of any."""
-    return max((int(found[1]) for word in tokens(text) if (found := NUMBER.fullmatch(word.text))), default=0)
+    return max((int(match[1]) for word in tokens(text) if (match := NUMBER.fullmatch(word.text))), default=0)
 
 
 def inferred(text: str, given: Sequence[int], columns: Mapping[str, int]) -> tuple[int, ...]:

@@ -59,45 +59,45 @@ def tokens(text: str) -> Iterator[Token]:
     """The words of a text, or a failure: a quote or a comment does not end."""
     at = 0
     while at < len(text):
-        found = PATTERN.match(text, at)
-        assert found is not None
-        at = found.end()
-        sort = found.lastgroup
+        match = PATTERN.match(text, at)
+        assert match is not None
+        at = match.end()
+        sort = match.lastgroup
         if sort == "comment":
             at = _comment_end(text, at)
         elif sort in ("dollar", "tag"):
-            quote = found["dollar"]
+            quote = match["dollar"]
             end = text.find(quote, at)
             if end < 0:
                 raise _unended()
-            yield Token(Sort.TEXT, text[at:end], found.start(), end + len(quote))
+            yield Token(Sort.TEXT, text[at:end], match.start(), end + len(quote))
             at = end + len(quote)
         elif sort != "space":
-            yield _token(sort or "", found)
+            yield _token(sort or "", match)
 
 
-def _token(sort: str, found: re.Match[str]) -> Token:
-    text = found[0]
+def _token(sort: str, match: re.Match[str]) -> Token:
+    text = match[0]
     if sort in ("escaped", "text"):
         text = text[text.index("'") + 1 : -1].replace("''", "'")
-        return Token(Sort.TEXT, text, found.start(), found.end())
+        return Token(Sort.TEXT, text, match.start(), match.end())
     if sort == "name":
         text = text[text.index('"') + 1 : -1].replace('""', '"')
-        return Token(Sort.NAME, text, found.start(), found.end())
+        return Token(Sort.NAME, text, match.start(), match.end())
     if text in UNENDED:
         raise _unended()
-    return Token(Sort.WORD if sort == "word" else Sort.SIGN, text, found.start(), found.end())
+    return Token(Sort.WORD if sort == "word" else Sort.SIGN, text, match.start(), match.end())
 
 
 def _comment_end(text: str, at: int) -> int:
     """Comments may hold comments."""
     depth = 1
     while depth:
-        found = COMMENT.search(text, at)
-        if found is None:
+        match = COMMENT.search(text, at)
+        if match is None:
             raise _unended()
-        depth += 1 if found[0] == "/*" else -1
-        at = found.end()
+        depth += 1 if match[0] == "/*" else -1
+        at = match.end()
     return at
 
 

@@ -4,7 +4,7 @@ those of HTTP.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date, datetime
 from decimal import Decimal
@@ -17,7 +17,6 @@ from discreet.answers.call import Call
 from discreet.answers.frames import Column, columns_of
 from discreet.answers.layout import cost_words, remaining_words
 from discreet.curator.shape import Shape
-from discreet.errors import Refused
 from discreet.policy import Kind
 from discreet.server import requests
 from discreet.server.datasets import Caller, Dataset
@@ -70,16 +69,6 @@ class Asked:
         if len(shape.columns) > MOST_COLUMNS:
             raise Failed("54011", f"a result has at most {MOST_COLUMNS} columns", code="too-large")
         return shape
-
-
-def without_cost_twice(ask: Callable[[bool], Any]) -> Any:
-    """What is asked with the session's cost; where the text says its own, with that one."""
-    try:
-        return ask(True)
-    except Refused as refused:
-        if refused.code != "cost-twice":
-            raise
-    return ask(False)
 
 
 def _sent(value: Any) -> Any:

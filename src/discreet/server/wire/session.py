@@ -222,7 +222,7 @@ class Session:
 
     def tell_settings(self) -> None:
         """What changed of the settings that clients keep in mind."""
-        for name, value in self.state.settings.told().items():
+        for name, value in self.state.settings.reported().items():
             if self._told.get(name) != value:
                 self._told[name] = value
                 self._write(protocol.setting(name, value))

@@ -24,7 +24,7 @@ OURS: Final = "discreet."
 COSTS: Final = ("epsilon", "rho", "error")
 """Of these the last that was set counts."""
 MOST_OTHERS: Final = 100
-LONGEST: Final = 1000
+MAX_LENGTH: Final = 1000
 CUSTOM: Final = re.compile(r"[a-z_][a-z0-9_$]*(?:\.[a-z_][a-z0-9_$]*)+")
 
 
@@ -64,7 +64,7 @@ class Known:
     value: str
     read: Callable[[str], str] = str
     example: str = ""
-    told: bool = False
+    reported: bool = False
     fixed: bool = False
 
 
@@ -88,11 +88,11 @@ KNOWN: Final[dict[str, Known]] = {
     "discreet.blocks": Known("", str, "'newest 7'"),
     "discreet.dialect": Known("postgres", _one_of(*DIALECTS), "'postgres'"),
     "discreet.dummy": Known("off", _flag, "on"),
-    "application_name": Known("", str, told=True),
+    "application_name": Known("", str, reported=True),
     "bytea_output": Known("hex"),
-    "client_encoding": Known("UTF8", _one_of("utf8", "utf-8", "unicode", "'utf-8'"), "UTF8", told=True),
+    "client_encoding": Known("UTF8", _one_of("utf8", "utf-8", "unicode", "'utf-8'"), "UTF8", reported=True),
     "client_min_messages": Known("notice"),
-    "datestyle": Known("ISO, MDY", _date_style, "ISO", told=True),
+    "datestyle": Known("ISO, MDY", _date_style, "ISO", reported=True),
     "default_table_access_method": Known("heap"),
     "default_transaction_isolation": Known("read committed"),
     "default_transaction_read_only": Known("on"),
@@ -101,9 +101,9 @@ KNOWN: Final[dict[str, Known]] = {
     "geqo": Known("on"),
     "idle_in_transaction_session_timeout": Known("0"),
     "idle_session_timeout": Known("0"),
-    "integer_datetimes": Known("on", told=True, fixed=True),
-    "intervalstyle": Known("postgres", told=True),
-    "is_superuser": Known("off", told=True, fixed=True),
+    "integer_datetimes": Known("on", reported=True, fixed=True),
+    "intervalstyle": Known("postgres", reported=True),
+    "is_superuser": Known("off", reported=True, fixed=True),
     "jit": Known("off"),
     "lc_collate": Known("C", fixed=True),
     "lc_ctype": Known("C", fixed=True),
@@ -114,13 +114,13 @@ KNOWN: Final[dict[str, Known]] = {
     "max_index_keys": Known("32", fixed=True),
     "row_security": Known("on"),
     "search_path": Known('"$user", public'),
-    "server_encoding": Known("UTF8", told=True, fixed=True),
-    "server_version": Known(VERSION, told=True, fixed=True),
+    "server_encoding": Known("UTF8", reported=True, fixed=True),
+    "server_version": Known(VERSION, reported=True, fixed=True),
     "server_version_num": Known("150000", fixed=True),
-    "session_authorization": Known("", told=True, fixed=True),
-    "standard_conforming_strings": Known("on", _one_of("on", "true", "1"), "on", told=True),
+    "session_authorization": Known("", reported=True, fixed=True),
+    "standard_conforming_strings": Known("on", _one_of("on", "true", "1"), "on", reported=True),
     "statement_timeout": Known("0", _milliseconds, "'5s'"),
-    "timezone": Known("UTC", told=True),
+    "timezone": Known("UTC", reported=True),
     "transaction_isolation": Known("read committed"),
     "transaction_read_only": Known("on"),
     "work_mem": Known("4MB"),
@@ -200,9 +200,9 @@ class Settings:
         milliseconds = int(self.value("statement_timeout").removesuffix("ms"))
         return milliseconds / 1000 if milliseconds else None
 
-    def told(self) -> dict[str, str]:
+    def reported(self) -> dict[str, str]:
         """What clients are told of, by its name."""
-        return {CASED.get(name, name): self.value(name) for name, known in KNOWN.items() if known.told}
+        return {CASED.get(name, name): self.value(name) for name, known in KNOWN.items() if known.reported}
 
     def all(self) -> list[tuple[str, str]]:
         return [(CASED.get(name, name), self.value(name)) for name in sorted({*KNOWN, *self.set_})]
@@ -224,8 +224,8 @@ def _is_custom(key: str) -> bool:
 
 
 def _read(key: str, value: str) -> str:
-    if len(value) > LONGEST or "\0" in value:
-        raise Failed("22023", f"a value has at most {LONGEST} characters")
+    if len(value) > MAX_LENGTH or "\0" in value:
+        raise Failed("22023", f"a value has at most {MAX_LENGTH} characters")
     if key not in KNOWN:
         if _is_custom(key):
             return value

@@ -45,7 +45,7 @@ class Question:
     parameters: int
 
 
-KEPT: Final[tuple[type[Any], ...]] = (
+SHARED: Final[tuple[type[Any], ...]] = (
     exp.Add, exp.Alias, exp.All, exp.And, exp.Any, exp.Array, exp.ArrayAgg, exp.Between, exp.BitwiseAnd, exp.BitwiseOr,
     exp.Boolean, exp.Bracket, exp.CTE, exp.Case, exp.Coalesce, exp.Concat, exp.ConcatWs, exp.Count, exp.CurrentDate,
     exp.CurrentTimestamp, exp.DPipe, exp.DataType, exp.Distinct, exp.Div, exp.EQ, exp.Escape, exp.Except, exp.Exists,
@@ -82,7 +82,7 @@ def _parsed(text: str) -> list[Any]:
     """The statements of a text; none if it cannot be read. PostgreSQL takes any word as the name of a column."""
     for each in (text, LABEL.sub(r'\1"\2"', text)):
         try:
-            return [found for found in sqlglot.parse(each, read="postgres") if found is not None]
+            return [tree for tree in sqlglot.parse(each, read="postgres") if tree is not None]
         except (ParseError, TokenError, RecursionError):
             continue
     return []
@@ -142,7 +142,7 @@ def _translated(node: Any, asker: Asker, values: Mapping[str, Any]) -> Any:
         return exp.Literal.string(TOLD[kind](asker))
     if kind in ASKED:
         return ASKED[kind](node, asker, values)
-    if kind in KEPT:
+    if kind in SHARED:
         return node
     raise _not_understood(kind.__name__)
 

@@ -32,7 +32,7 @@ OF_KINDS: Final = {
 }  # fmt: skip
 INT64: Final = range(-(2**63), 2**63)
 FIRST: Final = datetime(2000, 1, 1)
-LONGEST: Final = 10_000
+MAX_DIGITS: Final = 10_000
 """Characters of a parameter that is a number."""
 
 
@@ -189,10 +189,10 @@ def _decoded(data: bytes) -> str:
 
 def _number(data: bytes) -> int | Decimal:
     text = _decoded(data).strip()
-    if len(text) > LONGEST:
+    if len(text) > MAX_DIGITS:
         raise ValueError
     value = Decimal(text)
-    if not value.is_finite() or abs(value.adjusted()) > LONGEST:
+    if not value.is_finite() or abs(value.adjusted()) > MAX_DIGITS:
         raise ValueError
     return int(value) if value == value.to_integral_value() and "." not in text else value
 
