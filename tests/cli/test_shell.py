@@ -28,9 +28,13 @@ from sqlglot.tokenizer_core import TokenType
 from discreet.answers.saving import csv_of
 from discreet.cli import discreet
 from discreet.cli.failures import Failure
-from discreet.cli.shell import terminal
 from discreet.cli.shell.backslash import COMMANDS, obey
+<<<<<<< HEAD
 from discreet.cli.shell.completion import Vocabulary, choices
+=======
+from discreet.cli.shell.command import HISTORY
+from discreet.cli.shell.completion import KEYWORDS, Vocabulary, choices, functions
+>>>>>>> ce137fe (The shell takes addresses, budgets of servers show one's own share, and help says what commands and functions do)
 from discreet.cli.shell.confirm import agree, offer
 from discreet.cli.shell.execute import perform
 from discreet.cli.shell.session import Interrupted, Session, Settings
@@ -53,6 +57,11 @@ from tests.costs import rho_of
 from tests.curator.worlds import hospital
 
 COUNT = "SELECT COUNT(*) AS n FROM patients"
+
+
+def path_of(session: Session) -> Path:
+    assert isinstance(session.curator, Curator)
+    return session.curator.policy.path
 
 
 @pytest.fixture(autouse=True)
@@ -279,7 +288,7 @@ def piped(policy: Path, text: str | bytes, *args: str) -> Result:
 
 
 def test_a_script_is_run_without_asking(session: Session, tmp_path: Path) -> None:
-    path = session.curator.policy.path
+    path = path_of(session)
     done = piped(path, f"{COUNT};\n{COUNT} WHERE sex = 'F';\n\\epsilon 0.2\n{COUNT}", "--epsilon", "0.1")
     assert done.exit_code == 0, done.output
     assert [float(entry.loss.concentrated().rho) for entry in session.curator.entries()] == [
@@ -288,8 +297,8 @@ def test_a_script_is_run_without_asking(session: Session, tmp_path: Path) -> Non
     ]
     assert done.stdout.count("receipt") == 3
     assert done.stderr == ""
-    assert not (path.parent / terminal.HISTORY).exists()
-    assert not list(tmp_path.rglob(terminal.HISTORY))
+    assert not (path.parent / HISTORY).exists()
+    assert not list(tmp_path.rglob(HISTORY))
 
 
 @pytest.mark.parametrize(
@@ -308,14 +317,14 @@ def test_a_script_is_run_without_asking(session: Session, tmp_path: Path) -> Non
     ],
 )
 def test_the_exit_code_is_that_of_the_first_failure(text: str | bytes, code: int, session: Session) -> None:
-    done = piped(session.curator.policy.path, text, "--epsilon", "0.1")
+    done = piped(path_of(session), text, "--epsilon", "0.1")
     assert done.exit_code == code, done.output
     assert session.curator.entries() == []
     assert bool(done.stderr) == bool(code)
 
 
 def test_a_script_goes_on_after_a_refusal(session: Session) -> None:
-    done = piped(session.curator.policy.path, f"SELECT age FROM patients; {COUNT};", "--epsilon", "0.1")
+    done = piped(path_of(session), f"SELECT age FROM patients; {COUNT};", "--epsilon", "0.1")
     assert done.exit_code == 3
     assert done.stderr.startswith("refused (not-an-aggregate): ")
     assert "\n→ " in done.stderr
@@ -323,21 +332,21 @@ def test_a_script_goes_on_after_a_refusal(session: Session) -> None:
 
 
 def test_a_script_without_a_cost_is_refused(session: Session) -> None:
-    done = piped(session.curator.policy.path, f"{COUNT};")
+    done = piped(path_of(session), f"{COUNT};")
     assert done.exit_code == 3
     assert "cost-missing" in done.stderr
 
 
 def test_the_clause_names_the_cost_itself(session: Session) -> None:
     sql = "SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(epsilon = 0.2) COUNT(*) FROM patients"
-    assert piped(session.curator.policy.path, f"{sql};", "--epsilon", "0.1").exit_code == 0
+    assert piped(path_of(session), f"{sql};", "--epsilon", "0.1").exit_code == 0
     without = sql.replace("epsilon = 0.2", "max_groups_contributed = 1")
-    assert piped(session.curator.policy.path, f"{without} WHERE sex = 'F';", "--epsilon", "0.1").exit_code == 0
+    assert piped(path_of(session), f"{without} WHERE sex = 'F';", "--epsilon", "0.1").exit_code == 0
     assert [float(entry.loss.concentrated().rho) for entry in session.curator.entries()] == [rho_of(0.2), rho_of(0.1)]
 
 
 def test_an_unknown_analyst_and_a_missing_policy_are_told_at_once(session: Session, tmp_path: Path) -> None:
-    assert piped(session.curator.policy.path, "", "--analyst", "nobody").exit_code == 3
+    assert piped(path_of(session), "", "--analyst", "nobody").exit_code == 3
     assert piped(tmp_path / "none.toml", "").exit_code == 2
 
 
@@ -632,7 +641,7 @@ def test_a_conversation(demo: Path) -> None:
         shell.say(" WHERE ward = 'onc\t", "oncology'")
         shell.say("\x03")
         assert shell.ends() == 0
-    history = next(demo.parent.rglob(terminal.HISTORY))
+    history = next(demo.parent.rglob(HISTORY))
     assert stat.S_IMODE(history.stat().st_mode) == 0o600
     assert "+SELECT COUNT(*) AS people\n+FROM patients;\n" in history.read_text(encoding="utf-8")
     with open_curator(demo) as curator:

@@ -72,7 +72,8 @@ def _show_remote(url: str, analyst: str | None, *, as_json: bool) -> None:
     from discreet.cli.options import connected
 
     with connected(url) as remote:
-        shown = {analyst: remote.budget(analyst)}
+        shown: Mapping[str | None, Balance]
+        shown = remote.balances() if analyst is None else {analyst: remote.budget(analyst)}
     if as_json:
         _tell(remote.name, analyst, shown)
         return

@@ -13,7 +13,7 @@ from discreet.sql.wording import NAMES
 _PLAIN: Final = re.compile(r"[^\W\d]\w*")
 _OPERATORS: Final = frozenset({"AND", "BETWEEN", "CASE", "ILIKE", "IN", "IS", "LIKE", "NOT", "OR"})
 """Rows of the table of functions that are written without parentheses."""
-_UNWRITTEN: Final = frozenset({"NEGATE"})
+_UNWRITTEN: Final = frozenset({"NEGATE", "DAYS", "MINUTES"})
 """Rows that have no name in SQL."""
 KEYWORDS: Final = (
     *("SELECT", "FROM", "WHERE", "GROUP BY", "HAVING", "ORDER BY", "LIMIT", "AS", "DISTINCT", "ASC", "DESC"),

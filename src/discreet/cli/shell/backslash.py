@@ -11,10 +11,12 @@ from pathlib import Path
 from typing import Final
 
 import click
+from rich.text import Text
 
 from discreet.answers import Answer
 from discreet.answers.saving import csv_of
 from discreet.cli.output import draw, plain, printable, table, write_new
+from discreet.cli.shell import manual
 from discreet.cli.shell.session import Session
 from discreet.policy import suggest
 
@@ -88,8 +90,7 @@ def _budget(session: Session, _: str) -> None:
     from discreet.cli.budget import draw_balances
 
     curator, analyst = session.curator, session.settings.analyst
-    wanted = [None, *curator.policy.analysts] if analyst is None else [analyst]
-    draw_balances({who: curator.budget(who) for who in wanted})
+    draw_balances(curator.balances() if analyst is None else {analyst: curator.budget(analyst)})
 
 
 def _ledger(session: Session, text: str) -> None:
@@ -120,9 +121,32 @@ def _preview(session: Session, sql: str) -> None:
     draw(session.preview(sql, session.settings))
 
 
-def _help(_: Session, __: str) -> None:
+def _help(_: Session, about: str) -> None:
+    if about:
+        _explain(about)
+        return
     click.echo("a statement ends with ; or an empty line; Tab completes, Ctrl-C clears the line, Ctrl-D ends")
     draw(table(["", ""], [[f"\\{name} {command.takes}", command.says] for name, command in COMMANDS.items()]))
+    for title, functions in (("aggregates", manual.AGGREGATES), ("of each row", manual.VALUES)):
+        draw(Text.assemble((f"{title}: ", "bold"), ", ".join(functions)))
+    click.echo("help NAME says more about one of them, such as help \\plot or help QUANTILE")
+
+
+def _explain(about: str) -> None:
+    """A command or a function of SQL, in two lines."""
+    word = about.removeprefix("\\").partition("(")[0].strip()
+    command = COMMANDS.get(word.lower())
+    if command is not None:
+        draw(table(["", ""], [[f"\\{word.lower()} {command.takes}", command.says]]))
+    found = manual.FUNCTIONS.get(word.upper())
+    if found is not None:
+        form, says = found
+        what = "of many rows, with noise" if word.upper() in manual.AGGREGATES else "of each row"
+        draw(table(["", ""], [[form, f"{says} ({what})"]]))
+    if command is None and found is None:
+        near = suggest(word, [*COMMANDS, *manual.FUNCTIONS])
+        hint = f": did you mean {near}?" if near else ""
+        raise click.UsageError(f"there is no command and no function {printable(word)}{hint}")
 
 
 # the last answer
@@ -178,7 +202,7 @@ COMMANDS: Final = {
     "preview": Command("SQL", "cost and error in full; free", _preview),
     "plot": Command("[FILE]", "draw the last answer into a file", _plot),
     "save": Command("FILE", "write the last answer as .csv or .json", _save),
-    "help": Command("", "this list", _help),
+    "help": Command("[NAME]", "this list, or what one command or function does", _help),
     "quit": Command("", "end; also exit, quit and Ctrl-D", _quit),
 }
 """Every command by its name."""

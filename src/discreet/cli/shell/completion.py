@@ -18,7 +18,7 @@ from discreet.sql.clause import Options
 from discreet.sql.vocabulary import KEYWORDS, functions, written
 
 if TYPE_CHECKING:
-    from discreet.curator.curator import Curator
+    from discreet.answers.interface import Asks
 
 OPTIONS: Final = tuple(field.name for field in fields(Options))
 
@@ -35,7 +35,7 @@ class Vocabulary:
     functions: tuple[str, ...]
 
     @classmethod
-    def of(cls, curator: Curator) -> Vocabulary:
+    def of(cls, curator: Asks) -> Vocabulary:
         tables, values = {}, dict[str, tuple[str, ...]]()
         for name, facts in curator.tables().items():
             unit = [] if facts.unit in (None, "row") else [str(facts.unit)]
@@ -43,7 +43,7 @@ class Vocabulary:
             for column in facts.columns.values():
                 known = values.get(column.name.lower(), ())
                 values[column.name.lower()] = tuple(dict.fromkeys((*known, *_quoted(column.values or ()))))
-        return cls(tables, values, tuple(curator.policy.analysts), functions())
+        return cls(tables, values, curator.analysts, functions())
 
 
 def _quoted(values: Iterable[Key]) -> Iterable[str]:

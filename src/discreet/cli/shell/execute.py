@@ -14,7 +14,7 @@ from discreet.cli.failures import EXHAUSTED, INTERRUPTED, REFUSED, WRONG_USE, Fa
 from discreet.cli.output import draw, printable
 from discreet.cli.shell.backslash import obey
 from discreet.cli.shell.session import Interrupted, Session, Settings
-from discreet.cli.shell.statements import HELP, LAST_WORDS, split
+from discreet.cli.shell.statements import LAST_WORDS, asks_help, split
 
 Agree = Callable[[Session, str], Settings | None]
 """How a question is to be asked, once somebody agreed to its cost; None if nobody did."""
@@ -28,8 +28,8 @@ def perform(session: Session, text: str, agree: Agree, most: int | None) -> Fail
     if text.lower() in LAST_WORDS:
         raise EOFError
     try:
-        if text.startswith("\\") or text.lower() == HELP:
-            obey(session, "\\help" if text.lower() == HELP else text)
+        if text.startswith("\\") or asks_help(text):
+            obey(session, text if text.startswith("\\") else f"\\{text}")
             return None
         settings = agree(session, text)
         if settings is not None:

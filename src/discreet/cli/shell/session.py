@@ -6,15 +6,15 @@ import signal
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
+from functools import partial
+from pathlib import Path
 from types import FrameType
 from typing import Any, TypeVar
 
 from discreet.answers import Answer, Preview
+from discreet.answers.interface import Asks
 from discreet.cli.output import progress
-from discreet.curator.curator import Curator
 from discreet.errors import Refused
-from discreet.exit.cost import usual_cost
 from discreet.sql.clause import EXPLAIN
 from discreet.sql.read import statement
 
@@ -83,34 +83,44 @@ class Settings:
 
 @dataclass(slots=True)
 class Session:
-    """One conversation with a curator."""
+    """One conversation with a curator, here or behind a server."""
 
-    curator: Curator
+    curator: Asks
     settings: Settings
     bar: Bar = field(default_factory=Bar)
     dummy: bool = False
     answer: Answer | None = None
     """The last one."""
+    history: Path | None = None
+    """Where what was typed is remembered; None if only until the end."""
 
     def with_usual_cost(self) -> None:
         """Give questions a cost where none was named: somebody looks at it before it is charged."""
         if self.settings.epsilon is None and self.settings.error is None:
-            self.settings = self.settings.with_cost(usual_cost(self.curator.policy))
+            self.settings = self.settings.with_cost(self.curator.usual_cost)
 
     def preview(self, sql: str, settings: Settings) -> Preview:
-        return self._run(sql, lambda: self.curator.preview(sql, **settings.arguments(sql)))
+        return self._run(lambda: self.curator.preview(sql, **settings.arguments(sql)), lambda: False)
 
     def ask(self, sql: str, settings: Settings) -> Answer:
-        self.answer = self._run(sql, lambda: self.curator.query(sql, **settings.arguments(sql)))
+        before = self._newest()
+        ask = partial(self.curator.query, sql, **settings.arguments(sql))
+        self.answer = self._run(ask, partial(self._charged_since, sql, before))
         return self.answer
 
-    def _run(self, sql: str, act: Callable[[], Result]) -> Result:
+    def _newest(self) -> int:
+        """The number of the last charge: clocks of others may go otherwise than ours."""
+        return max((entry.number for entry in self.curator.latest(limit=1)), default=0)
+
+    def _charged_since(self, sql: str, before: int) -> bool:
+        return any(entry.question == sql and entry.number > before for entry in self.curator.latest(limit=100))
+
+    def _run(self, act: Callable[[], Result], charged: Callable[[], bool]) -> Result:
         """Run something that Ctrl-C may interrupt, wherever it is then.
 
         Between charge and answer the curator tells any failure in one fixed text, so what it says does not show that
         somebody interrupted it: the signal itself is remembered.
         """
-        begun = datetime.now(UTC).isoformat(timespec="milliseconds")
         with _noticing() as signals:
             try:
                 with self.bar.running():
@@ -118,10 +128,7 @@ class Session:
             except (Exception, KeyboardInterrupt):
                 if not signals:
                     raise
-        raise Interrupted(charged=self._charged_since(sql, begun))
-
-    def _charged_since(self, sql: str, begun: str) -> bool:
-        return any(entry.question == sql and entry.at >= begun for entry in self.curator.latest(limit=100))
+        raise Interrupted(charged=charged())
 
 
 @contextmanager

@@ -1,7 +1,7 @@
 """Where statements end: at semicolons that stand in no quote and no comment, as the parser will see it.
 
 A statement with BigQuery's privacy clause is read by BigQuery's rules, any other by DuckDB's. A line that begins with
-a backslash, where a statement could begin, is a command of the shell.
+a backslash, or says help, where a statement could begin, is a command of the shell.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Final
 
 from discreet.sql.clause import has_clause
 
-_COMMAND: Final = re.compile(r"\s*(\\[^\n]*)(?:\n|\Z)")
+_COMMAND: Final = re.compile(r"\s*(\\[^\n]*|(?i:help)(?:[ \t][^\n]*)?)(?:\n|\Z)")
 _NESTED: Final = re.compile(r"/\*|\*/")
 
 Skip = Callable[[str, re.Match[str]], int | None]
@@ -170,9 +170,18 @@ def is_finished(text: str) -> bool:
     parts = split(text)
     if not parts.rest:
         return True
-    if parts.rest.lower() in (*LAST_WORDS, HELP) and not parts.statements:
+    if (parts.rest.lower() in LAST_WORDS or asks_help(parts.rest)) and not parts.statements:
         return True
     return not parts.open and not text.rpartition("\n")[2].strip() and "\n" in text
+
+
+def asks_help(text: str) -> bool:
+    """Whether somebody asks for help: no statement of SQL begins so.
+
+    >>> asks_help("help"), asks_help("HELP count(*)"), asks_help("helpful")
+    (True, True, False)
+    """
+    return text.lower().split(maxsplit=1)[:1] == [HELP] and "\n" not in text.strip()
 
 
 LAST_WORDS: Final = frozenset({"exit", "quit", "\\q", "\\quit"})

@@ -32,8 +32,6 @@ from discreet.cli.shell.execute import is_gone, perform
 from discreet.cli.shell.session import Session, Settings
 from discreet.cli.shell.statements import is_finished, split
 
-HISTORY: Final = "shell_history"
-"""In the state folder, beside the ledger: what was asked is there already, and only its owner may look."""
 MAX_LETTERS: Final = 30
 """Of a name in the prompt."""
 MAX_BYTES: Final = 10_000_000
@@ -78,7 +76,7 @@ class Terminal:
         self._statements: PromptSession[str] = PromptSession(
             multiline=True,
             prompt_continuation=_continuation,
-            history=_history(session.curator.policy.state / HISTORY),
+            history=_history(session.history),
             completer=_Completer(Vocabulary.of(session.curator)),
             complete_while_typing=False,
             lexer=PygmentsLexer.from_filename("question.sql"),
@@ -108,16 +106,16 @@ def _shown_prompt(session: Session) -> str:
     """The prompt; a ledger that cannot be read now is told with the next question, not here."""
     with suppress(Exception):
         return prompt_of(session)
-    return f"{printable(session.curator.policy.name)}> "
+    return f"{printable(session.curator.name)}> "
 
 
 def prompt_of(session: Session) -> str:
     """Whom one talks to, how much is used up, and how many more queries like the last one there are."""
-    shown = printable(session.curator.policy.name)
+    shown = printable(session.curator.name)
     name = shown if len(shown) <= MAX_LETTERS else f"{shown[: MAX_LETTERS - 1]}…"
     if session.dummy:
         return f"{name} (dummy)> "
-    analyst = session.settings.analyst
+    analyst = session.settings.analyst or session.curator.own_share
     more = None if session.answer is None else session.answer.more
     budget = brief(session.curator.budget(analyst).used, more)
     return f"{name}{f'/{printable(analyst)}' if analyst else ''} {budget}> "
@@ -160,7 +158,9 @@ class _Remembered(FileHistory):
             super().store_string(string)
 
 
-def _history(path: Path) -> History:
+def _history(path: Path | None) -> History:
+    if path is None:
+        return InMemoryHistory()
     try:
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
         try:
