@@ -414,7 +414,7 @@ def test_made_up_rows_are_free(server: Running) -> None:
 
 def test_intervals_are_columns_if_wanted(server: Running) -> None:
     text = "SELECT COUNT(*) AS n, ward, AVG(age) AS age, APPROX_TOP_COUNT(ward, 1) AS top FROM patients GROUP BY ward"
-    with connected(server, epsilon=0.05, intervals=True) as connection:
+    with connected(server, epsilon=0.05, errors="columns") as connection:
         cursor = connection.cursor().execute(text)
         assert cursor.answer is not None
         assert cursor.description is not None
@@ -426,6 +426,41 @@ def test_intervals_are_columns_if_wanted(server: Running) -> None:
             assert (row[0], row[3], row[4]) == plain[:3]
             assert (row[1:3], row[5:7]) == (known["n"], known["age"])
             assert all({"value", "count", "low", "high"} == set(item) for item in row[7])
+
+
+def test_errors_are_columns_by_the_address_and_by_the_cursor(server: Running) -> None:
+    text = "SELECT ward, COUNT(*) AS n FROM patients GROUP BY ward"
+    address = f"{server.url}/hospital?epsilon=0.05&errors=columns"
+    with dbapi.connect(address, token=server.tokens["epidemiology"]) as connection:
+        with pytest.warns(UserWarning, match="SQLAlchemy"):
+            frame = pd.read_sql(text, connection)
+        assert list(frame) == ["ward", "n", "n_low", "n_high"]
+        cursor = connection.cursor()
+        cursor.errors = "none"
+        assert len(cursor.execute(text).description or ()) == 2
+        cursor.errors = "rows"
+        before = connection.remote.budget().spent
+        with pytest.raises(dbapi.ProgrammingError, match="no place for errors"):
+            cursor.execute("SELECT COUNT(*) FROM patients WHERE age = 1")
+        assert connection.remote.budget().spent == before
+    with dbapi.connect(address, token=server.tokens["epidemiology"], errors="none") as connection:
+        assert len(connection.cursor().execute(text).description or ()) == 2
+
+
+@pytest.mark.parametrize(
+    ("query", "said"),
+    [
+        ("errors=rows", "cannot be the errors of an address → write errors=columns"),
+        ("errors", "cannot be the errors"),
+        ("errors=columns&errors=none", "more than once"),
+        ("colour=red", "unknown option, 'colour'"),
+        ("epsilon=inf", "cannot be the epsilon"),
+        ("&".join("epsilon=1" for _ in range(99)), "no address"),
+    ],
+)
+def test_options_that_cannot_be(query: str, said: str) -> None:
+    with pytest.raises(dbapi.ProgrammingError, match=said):
+        dbapi.connect(f"http://127.0.0.1:1/hospital?{query}", token="t")
 
 
 # refusals

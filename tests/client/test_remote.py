@@ -42,6 +42,7 @@ WRONG: list[tuple[str, dict[str, object], str]] = [
     ("http://127.0.0.1:1/\0", {}, "address"),
     (f"https://{'a' * 5000}", {}, "address"),
     ("http://example.org", {}, "address"),
+    ("http://127.0.0.1:1/hospital?errors=columns", {}, "address"),
     ("http://127.0.0.1:1", {"token": 5}, "unauthorized"),
     ("http://127.0.0.1:1", {"token": "ä\n"}, "unauthorized"),
 ]

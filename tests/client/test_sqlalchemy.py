@@ -90,7 +90,7 @@ def rows(engine: sa.Engine, question: Any, values: dict[str, Any] | None = None)
         ("discreet+http://example.org/h", "http://example.org", {"insecure": True}),
         ("discreet://example.org/h?insecure=true", "http://example.org", {"insecure": True}),
         ("discreet://localhost/h?insecure=false", "https://localhost", {"insecure": False}),
-        ("discreet://example.org/h?epsilon=0.1&analyst=x&intervals=1", "https://example.org", {"epsilon": 0.1}),
+        ("discreet://example.org/h?epsilon=0.1&analyst=x&errors=columns", "https://example.org", {"epsilon": 0.1}),
         ("discreet://example.org/h?error=3&confidence=.9&rho=1e-3", "https://example.org", {"confidence": 0.9}),
     ],
 )
@@ -109,6 +109,7 @@ def test_addresses_are_understood(address: str, url: str, more: dict[str, Any]) 
         ("discreet://example.org/h?epsilon=nan", "cannot be the epsilon"),
         ("discreet://example.org/h?epsilon=1&epsilon=2", "epsilon stands in the address more than once"),
         ("discreet://example.org/h?dummy=perhaps", "write dummy=true"),
+        ("discreet://example.org/h?errors=rows", "write errors=columns"),
     ],
 )
 def test_addresses_that_cannot_be(address: str, text: str) -> None:
@@ -338,7 +339,7 @@ def test_a_statement_and_a_connection_have_their_cost(engine: sa.Engine, patient
 
 def test_intervals_are_columns_if_wanted(server: Running) -> None:
     question = "SELECT ward, COUNT(*) AS n FROM patients GROUP BY ward"
-    with engine_of(server, "?epsilon=0.05&intervals=true") as engine:
+    with engine_of(server, "?epsilon=0.05&errors=columns") as engine:
         frame = pd.read_sql(question, engine)
         assert list(frame) == ["ward", "n", "n_low", "n_high"]
         assert ((frame["n_low"] < frame["n"]) & (frame["n"] < frame["n_high"])).all()
@@ -347,6 +348,16 @@ def test_intervals_are_columns_if_wanted(server: Running) -> None:
             result = connection.execute(select(table.c.ward, func.count().label("n")).group_by(table.c.ward))
             assert list(result.keys()) == ["ward", "n", "n_low", "n_high"]
             assert [tuple(row) for row in result] == [tuple(row) for row in frame.itertuples(index=False)]
+
+
+def test_errors_are_columns_of_one_statement(engine: sa.Engine) -> None:
+    question = sa.text("SELECT COUNT(*) AS n FROM patients WHERE age < 77")
+    with engine.connect() as connection:
+        assert list(connection.execute(question).keys()) == ["n"]
+        result = connection.execute(question.execution_options(errors="columns"))
+        assert list(result.keys()) == ["n", "n_low", "n_high"]
+        with pytest.raises(sa.exc.ProgrammingError, match="no place for errors"):
+            connection.execute(question.execution_options(errors=["columns"]))
 
 
 def test_refusals_are_errors_of_sqlalchemy_with_their_text(engine: sa.Engine, patients: sa.Table) -> None:

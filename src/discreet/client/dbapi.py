@@ -18,6 +18,8 @@ import numpy as np
 from discreet.answers import Answer
 from discreet.answers.facts import Facts
 from discreet.answers.frames import columns_of
+from discreet.client.http import EXAMPLE
+from discreet.client.options import COLUMNS, ERRORS, without_options
 from discreet.client.pep249 import (
     BINARY,
     BOOLEAN,
@@ -96,7 +98,20 @@ class Terms:
         return {name: value for name, value in asdict(self).items() if value is not None}
 
 
-def connect(
+def connect(url: str, **options: Any) -> Connection:
+    """A connection to a dataset: `connect("https://host:8000/hospital", token="discreet_…", epsilon=0.5)`.
+
+    Options stand after the address, too: `https://host:8000/hospital?epsilon=0.5&errors=columns`; what is passed
+    counts before what stands there. Each question costs `epsilon`, `rho`, or what it takes to get `error`, unless its
+    cursor or its text says otherwise; `confidence` and `analyst` are those of `query`. `errors="columns"` adds
+    `<column>_low` and `<column>_high` after each noisy column; `cursor.errors` says it for one cursor. With `dummy` the
+    rows are dummy data, and free. `token`, `dataset`, `insecure` and `ca` are those of `discreet.connect`.
+    """
+    address, said = _read(url)
+    return _connect(address, **{**said, **options})
+
+
+def _connect(
     url: str,
     *,
     token: str | None = None,
@@ -104,23 +119,21 @@ def connect(
     insecure: bool = False,
     ca: str | None = None,
     dummy: bool = False,
-    intervals: bool = False,
-    epsilon: Any = None,
-    rho: Any = None,
-    error: Any = None,
-    confidence: Any = None,
-    analyst: str | None = None,
+    errors: str | None = None,
+    **terms: Any,
 ) -> Connection:
-    """A connection to a dataset: `connect("https://host:8000/hospital", token="discreet_…", epsilon=0.5)`.
-
-    Each question costs `epsilon`, `rho`, or what it takes to connected `error`, unless its cursor or its text says
-    otherwise. `intervals` adds `<column>_low` and `<column>_high` after each noisy column. With `dummy` the rows are
-    dummy data, and free. `ca` is the certificate of the authority that vouches for the server, where it is your own.
-    """
-    terms = Terms(epsilon=epsilon, rho=rho, error=error, confidence=confidence, analyst=analyst)
+    _demand_errors(errors)
+    agreed = Terms(**terms)
     with as_pep249():
         remote = connected(url, token=token, dataset=dataset, insecure=insecure, ca=ca)
-    return Connection(remote.dummy() if dummy else remote, terms, intervals=intervals)
+    return Connection(remote.dummy() if dummy else remote, agreed, errors=errors)
+
+
+def _read(url: Any) -> tuple[Any, dict[str, Any]]:
+    try:
+        return without_options(url) if isinstance(url, str) else (url, {})
+    except ValueError as wrong:
+        raise ProgrammingError(str(wrong) if "→" in str(wrong) else f"{url!r} is no address → {EXAMPLE}") from None
 
 
 class Connection:
@@ -137,10 +150,10 @@ class Connection:
     ProgrammingError = ProgrammingError
     NotSupportedError = NotSupportedError
 
-    def __init__(self, remote: Remote, terms: Terms, *, intervals: bool = False) -> None:
+    def __init__(self, remote: Remote, terms: Terms, *, errors: str | None = None) -> None:
         self.remote = remote
         self.terms = terms
-        self.intervals = intervals
+        self.errors = errors
         self._is_closed = False
 
     def cursor(self) -> Cursor:
@@ -182,7 +195,7 @@ class Cursor:
 
     __slots__ = (
         "_is_closed", "_place", "_rows", "analyst", "answer", "arraysize", "confidence", "connection", "description",
-        "epsilon", "error", "rho", "rowcount",
+        "epsilon", "error", "errors", "rho", "rowcount",
     )  # fmt: skip
 
     def __init__(self, connection: Connection) -> None:
@@ -193,6 +206,7 @@ class Cursor:
         self.error: Any = None
         self.confidence: Any = None
         self.analyst: str | None = None
+        self.errors: str | None = None
         self._is_closed = False
         self._forget()
 
@@ -211,13 +225,15 @@ class Cursor:
         self._demand_open()
         self._forget()
         values = _checked(parameters)
+        errors = self.connection.errors if self.errors is None else self.errors
+        _demand_errors(errors)
         try:
             with as_pep249():
                 answer = self._asked(operation, values)
         except ValueError as wrong:  # what JSON cannot say: NaN, halves of surrogate pairs, numbers without end
             raise DataError(f"the question cannot be sent: {wrong} → use finite numbers and valid Unicode") from wrong
         self.answer = answer
-        self.description, self._rows = _table(answer, with_intervals=self.connection.intervals)
+        self.description, self._rows = _table(answer, with_intervals=errors == COLUMNS)
         self.rowcount = len(self._rows)
         return self
 
@@ -284,6 +300,12 @@ class Cursor:
 
     def __exit__(self, *failure: object) -> None:
         self.close()
+
+
+def _demand_errors(errors: object) -> None:
+    """Raise unless it is known where errors are wanted, before anything is charged."""
+    if errors is not None and errors not in ERRORS:
+        raise ProgrammingError(f"{errors!r} is no place for errors → errors: {', '.join(ERRORS)}")
 
 
 def _checked(parameters: object) -> dict[str, object] | None:

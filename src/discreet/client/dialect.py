@@ -6,7 +6,6 @@ Nothing is asked on its own account: no version, no transaction, no ping. What i
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import asdict
@@ -26,6 +25,7 @@ from discreet.answers import Answer
 from discreet.answers.facts import Facts, column_words, limits_words
 from discreet.client import dbapi
 from discreet.client.http import is_loopback
+from discreet.client.options import option
 from discreet.quoting import literal
 
 ALWAYS_HTTP: Final = "discreet+http"
@@ -111,6 +111,7 @@ class Asking(default.DefaultExecutionContext):
         own = {name: said for name, said in self.execution_options.items() if said != outer.get(name)}
         for name, value in asdict(_terms(own).over(_terms(outer))).items():
             setattr(self.cursor, name, value)
+        self.cursor.errors = own.get("errors", outer.get("errors"))  # type: ignore[attr-defined]
 
 
 def _terms(options: Mapping[str, Any]) -> dbapi.Terms:
@@ -126,41 +127,11 @@ def answer_of(result: CursorResult[Any]) -> Answer:
 # addresses
 
 
-def _number(text: str) -> float:
-    number = float(text)
-    if not math.isfinite(number):
-        raise ValueError(text)
-    return number
-
-
-def _flag(text: str) -> bool:
-    return {"true": True, "1": True, "yes": True, "false": False, "0": False, "no": False}[text.lower()]
-
-
-OPTIONS: Final[dict[str, tuple[Callable[[str], Any], str]]] = {
-    "epsilon": (_number, "0.5"),
-    "rho": (_number, "0.005"),
-    "error": (_number, "10"),
-    "confidence": (_number, "0.95"),
-    "analyst": (str, "epidemiology"),
-    "intervals": (_flag, "true"),
-    "dummy": (_flag, "true"),
-    "insecure": (_flag, "true"),
-    "ca": (str, "authority.pem"),
-}
-"""What may stand after the question mark: how it is read, and an example."""
-
-
 def _option(name: str, given: str | tuple[str, ...]) -> Any:
-    if name not in OPTIONS:
-        raise exc.ArgumentError(f"the address has an unknown option, {name!r} → options: {', '.join(OPTIONS)}")
-    if not isinstance(given, str):
-        raise exc.ArgumentError(f"{name} stands in the address more than once → give it once")
-    read, example = OPTIONS[name]
     try:
-        return read(given)
-    except (KeyError, ValueError):
-        raise exc.ArgumentError(f"{given!r} cannot be the {name} of an address → write {name}={example}") from None
+        return option(name, given)
+    except ValueError as wrong:
+        raise exc.ArgumentError(str(wrong)) from None
 
 
 def arguments_of(url: URL) -> dict[str, Any]:
