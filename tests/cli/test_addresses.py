@@ -10,12 +10,13 @@ from click.testing import CliRunner, Result
 
 import discreet
 from discreet.cli.program import discreet as program
-from discreet.cli.shell.completion import Vocabulary, functions
+from discreet.cli.shell.completion import Vocabulary
 from discreet.cli.shell.execute import run_script
 from discreet.cli.shell.manual import FUNCTIONS
 from discreet.cli.shell.session import Session, Settings
 from discreet.cli.shell.terminal import prompt_of
 from discreet.client.remote import TOKEN
+from discreet.sql.vocabulary import functions
 from tests.cli.runs import run, told
 from tests.server.running import Running
 

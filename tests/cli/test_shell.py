@@ -29,12 +29,8 @@ from discreet.answers.saving import csv_of
 from discreet.cli import discreet
 from discreet.cli.failures import Failure
 from discreet.cli.shell.backslash import COMMANDS, obey
-<<<<<<< HEAD
-from discreet.cli.shell.completion import Vocabulary, choices
-=======
 from discreet.cli.shell.command import HISTORY
-from discreet.cli.shell.completion import KEYWORDS, Vocabulary, choices, functions
->>>>>>> ce137fe (The shell takes addresses, budgets of servers show one's own share, and help says what commands and functions do)
+from discreet.cli.shell.completion import Vocabulary, choices
 from discreet.cli.shell.confirm import agree, offer
 from discreet.cli.shell.execute import perform
 from discreet.cli.shell.session import Interrupted, Session, Settings

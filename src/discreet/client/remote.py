@@ -396,9 +396,7 @@ def _split(url: str) -> tuple[str, str | None]:
     except ValueError:
         raise Refused("address", f"{url!r} is no address", EXAMPLE) from None
     if parts.query or parts.fragment:
-        raise Refused(
-            "address", "the address of a dataset has no options", "pass them to query, or to connect"
-        )
+        raise Refused("address", "the address of a dataset has no options", "pass them to query, or to connect")
     return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}", parts.path.strip("/") or None
 
 

@@ -12,6 +12,8 @@ from importlib import import_module
 from textwrap import wrap
 from typing import TYPE_CHECKING, Any, Final
 
+from discreet.answers.plots.offline import offline
+
 if TYPE_CHECKING:
     from altair.typing import ChartType
 
@@ -66,7 +68,7 @@ def dressed(
     lines = [line for text in subtitle for line in wrap(text, letters, break_long_words=False)]
     heading = wrap(title, letters * 3 // 4) or [""]
     titled = chart.properties(title=alt.Title(heading if len(heading) > 1 else heading[0], subtitle=lines))
-    done: ChartType = titled.configure(**_config(theme, label))
+    done: ChartType = offline(titled.configure(**_config(theme, label)))
     return done
 
 
