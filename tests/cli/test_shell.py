@@ -632,10 +632,10 @@ def test_a_conversation(demo: Path) -> None:
         assert "cached: free" in shell.say("SELECT COUNT(*) AS people FROM patients;\r", "receipt")
         told = shell.say("SELECT COUNT(*) FROM vists;\r", "FROM visits;")
         assert "refused (unknown-table)" in told
-        assert "FROM visits" not in shell.say("\x03").rpartition(" more>")[2]
+        assert "FROM visits" not in shell.say("\x03", " more>").rpartition(" more>")[2]
         shell.say("SELECT COUNT(*) FROM pati\t", "patients")
         shell.say(" WHERE ward = 'onc\t", "oncology'")
-        shell.say("\x03")
+        shell.say("\x03", " more>")
         assert shell.ends() == 0
     history = next(demo.parent.rglob(HISTORY))
     assert stat.S_IMODE(history.stat().st_mode) == 0o600

@@ -138,12 +138,12 @@ def _explain(about: str) -> None:
     command = COMMANDS.get(word.lower())
     if command is not None:
         draw(table(["", ""], [[f"\\{word.lower()} {command.takes}", command.says]]))
-    found = manual.FUNCTIONS.get(word.upper())
-    if found is not None:
-        form, says = found
+    function = manual.FUNCTIONS.get(word.upper())
+    if function is not None:
+        form, says = function
         what = "of many rows, with noise" if word.upper() in manual.AGGREGATES else "of each row"
         draw(table(["", ""], [[form, f"{says} ({what})"]]))
-    if command is None and found is None:
+    if command is None and function is None:
         near = suggest(word, [*COMMANDS, *manual.FUNCTIONS])
         hint = f": did you mean {near}?" if near else ""
         raise click.UsageError(f"there is no command and no function {printable(word)}{hint}")

@@ -1,7 +1,7 @@
 """Where statements end: at semicolons that stand in no quote and no comment, as the parser will see it.
 
 A statement with BigQuery's privacy clause is read by BigQuery's rules, any other by DuckDB's. A line that begins with
-a backslash, or says help, where a statement could begin, is a command of the shell.
+a backslash, where a statement could begin, is a command of the shell.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Final
 
 from discreet.sql.clause import has_clause
 
-_COMMAND: Final = re.compile(r"\s*(\\[^\n]*|(?i:help)(?:[ \t][^\n]*)?)(?:\n|\Z)")
+_COMMAND: Final = re.compile(r"\s*(\\[^\n]*)(?:\n|\Z)")
 _NESTED: Final = re.compile(r"/\*|\*/")
 
 Skip = Callable[[str, re.Match[str]], int | None]
