@@ -35,7 +35,9 @@ def piped(target: str, text: str, *options: str) -> Result:
 
 
 def test_the_shell_asks_a_server(finance: str) -> None:
-    done = piped(finance, f"{COUNT};\n\\budget\n\\ledger 1\n\\tables patients\nhelp;\n\\preview {COUNT}\n", "-e", "0.01")
+    done = piped(
+        finance, f"{COUNT};\n\\budget\n\\ledger 1\n\\tables patients\nhelp;\n\\preview {COUNT}\n", "-e", "0.01"
+    )
     assert done.exit_code == 0, done.output
     assert "finance" in done.output
     assert "epidemiology" not in done.output
