@@ -24,6 +24,7 @@ from benchmarks import (
     noise,
     postgres,
     private_copy,
+    pushdown,
     quantiles,
     query,
     release,
@@ -39,7 +40,7 @@ MODULES = {"noise": noise, "start": start, "ledger": ledger, "private_copy": pri
            "quantiles": quantiles, "auditor": auditor, "server": server,
            "learn": learn, "release": release, "release_logs": release_logs, "synthetic": synthetic,
            "local": local, "federated": federated, "validation": validation, "stream": stream,
-           "blocks": blocks, "postgres": postgres}  # fmt: skip
+           "blocks": blocks, "postgres": postgres, "pushdown": pushdown}  # fmt: skip
 PARTS = {**MODULES, **learn.PARTS}
 """What can be named: parts of `learn` too."""
 PEERS = ("opendp",)

@@ -33,6 +33,8 @@ if TYPE_CHECKING:
     from psycopg import Connection
 
 OLDEST: Final = 14
+SORTING: Final = "256MB"
+"""What one sort of a copy may take of the server's memory."""
 MAKING: Final = 0x64697363
 """The advisory lock of whoever makes functions and tables in a schema."""
 Progress = Callable[[str, float], None]
@@ -121,7 +123,7 @@ def making(policy: Policy, secret: str, label: str, tables: Iterable[Table] = ()
             connection.execute("SELECT pg_advisory_lock(%s)", (MAKING,))
             _demand_own(connection, policy, label)
             lockable = list(_lockable(connection, tables))
-            connection.execute("BEGIN ISOLATION LEVEL REPEATABLE READ")
+            connection.execute(f"BEGIN ISOLATION LEVEL REPEATABLE READ; SET LOCAL work_mem = '{SORTING}'".encode())
             for schema, table in lockable:
                 connection.execute(f"LOCK TABLE {name(schema)}.{name(table)} IN ACCESS SHARE MODE".encode())
             yield connection

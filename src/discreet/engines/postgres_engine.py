@@ -50,6 +50,9 @@ class UnansweredError(Exception):
 class RowsError(UnknownError):
     """A query gives rows, and not what they are together."""
 
+    def __init__(self) -> None:
+        super().__init__("rows that leave the database")
+
 
 class Postgres(DuckDB):
     """The engine of one policy and data version inside of PostgreSQL; public tables are beside it, in DuckDB."""
@@ -78,6 +81,10 @@ class Postgres(DuckDB):
         held = self._policy.private_tables.get(table)
         return super().schema(table) if held is None else copied_columns(held)
 
+    def text(self, query: Sql) -> str:
+        """What the server is asked, for who wants to see it."""
+        return self._rewritten(query).text
+
     def close(self) -> None:
         super().close()
         with self._guard:
@@ -97,31 +104,46 @@ class Postgres(DuckDB):
         from psycopg import Error
 
         limit = 0 if seconds is None else max(1, round(seconds * 1000))
-        with suppress(Error, SourceError), self._connection_there() as connection, _limited(connection, seconds):
-            connection.execute(f"BEGIN READ ONLY; SET LOCAL statement_timeout = {limit}".encode())
+        begin = f"BEGIN READ ONLY; SET LOCAL statement_timeout = {limit}"
+        with suppress(Error, SourceError), self._begun(begin) as connection, _limited(connection, seconds):
             answer = connection.execute(text.encode()).fetchall()
             connection.execute(b"COMMIT")
             return answer
         raise UnansweredError
 
     @contextmanager
-    def _connection_there(self) -> Iterator[Connection[Any]]:
-        """A connection for one query; one in which something went wrong is not used again."""
-        with self._guard:
-            connection = self._idle.pop() if self._idle else None
-        if connection is None or connection.closed:
+    def _begun(self, begin: str) -> Iterator[Connection[Any]]:
+        """A connection in which a transaction has begun: one that waited, unless the server left it meanwhile."""
+        connection = self._waiting(begin)
+        if connection is None:
             connection = session(self._policy, secret(self._policy.state), "engine")
+            connection.execute(begin.encode())
         usable = False
         try:
             yield connection
             usable = True
-        finally:
+        finally:  # one in which something went wrong is not used again
             with self._guard:
                 usable = usable and not self._closed and len(self._idle) < MOST_IDLE
                 if usable:
                     self._idle.append(connection)
             if not usable:
                 connection.close()
+
+    def _waiting(self, begin: str) -> Connection[Any] | None:
+        from psycopg import Error
+
+        while True:
+            with self._guard:
+                connection = self._idle.pop() if self._idle else None
+            if connection is None:
+                return None
+            try:
+                connection.execute(begin.encode())
+            except Error:
+                connection.close()
+            else:
+                return connection
 
 
 def is_private(query: Sql, policy: Policy) -> bool:

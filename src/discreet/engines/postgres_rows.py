@@ -204,7 +204,7 @@ def ranked(rows: str, table: Table) -> str:
     columns += [_in_steps(column) for column in table.columns.values() if stored_steps(column)]
     if table.max_rows_per_group < table.max_rows:
         columns += [_row_in_key(column) for column in keys]
-    return f"SELECT {', '.join(columns)} FROM ({first}) AS t WHERE {row} <= {table.max_rows}"
+    return f"SELECT {', '.join(columns)} FROM ({first}) AS t WHERE {row} <= {table.max_rows} ORDER BY {unit}, {row}"
 
 
 def _hash(*values: str) -> str:
@@ -215,18 +215,25 @@ def _sorted(column: Column) -> str:
     return f"{identifier(column.name)}{COLLATED if column.kind is Kind.TEXT else ''}"
 
 
-def _key_rank(column: Column) -> str:
-    """The rank of a key among those of its unit; a NULL that is no key comes last."""
+def _by_key(column: Column) -> str:
+    """The window of a unit's rows by keyed hash of their keys: rows with the same key are peers in it.
+
+    A NULL that is no key comes last, so that it takes no key's place.
+    """
     held = identifier(column.name)
     hashed = _hash(f"{quoted(column.name)}::text", name(UNIT), held)
     order = hashed if column.nullable else f"CASE WHEN {held} IS NOT NULL THEN {hashed} END NULLS LAST"
-    over = f"PARTITION BY {name(UNIT)} ORDER BY {order}, {_sorted(column)} NULLS LAST"
-    return f"(dense_rank() OVER ({over}))::int8 AS {identifier(key_rank(column.name))}"
+    return f"PARTITION BY {name(UNIT)} ORDER BY {order}, {_sorted(column)} NULLS LAST"
+
+
+def _key_rank(column: Column) -> str:
+    """The rank of a key among those of its unit."""
+    return f"(dense_rank() OVER ({_by_key(column)}))::int8 AS {identifier(key_rank(column.name))}"
 
 
 def _key_mask(column: Column) -> str:
-    """The rows of the unit that have the same key."""
-    over = f"PARTITION BY {name(UNIT)}, {identifier(column.name)}"
+    """The rows of the unit that have the same key, in the window of the rank: one sort gives both."""
+    over = f"{_by_key(column)} GROUPS BETWEEN CURRENT ROW AND CURRENT ROW"
     return f"bit_or('1'::int8 << ({name(ROW)} - 1)::int4) OVER ({over}) AS {identifier(key_mask(column.name))}"
 
 
@@ -236,14 +243,18 @@ def _row_in_key(column: Column) -> str:
 
 
 def _in_steps(column: Column) -> str:
-    """A column in whole steps between its bounds: the theorem of `quoting.whole_steps`."""
+    """A column in whole steps between its bounds: the theorem of `quoting.whole_steps`.
+
+    What is left between the bounds is below 2⁵⁰ steps, and what is not 0 steps is at least a quarter of one: neither
+    the quotient nor the cast can fail, and no guarded function is called for each row.
+    """
     low, high = stored_steps(column) or (0, 0)
     assert column.step is not None
     held = identifier(column.name)
-    top, bottom, step = (f"'{float(edge)!r}'::float8" for edge in (high * column.step, low * column.step, column.step))
-    floored = f"floor(discreet_add(discreet_divide({held}, {step}), 0.5))"
+    edges = (high * column.step, low * column.step, column.step, column.step / 4)
+    top, bottom, step, little = (f"'{float(edge)!r}'::float8" for edge in edges)
     text = (
         f"CASE WHEN {held} >= {top} THEN '{high}'::int8 WHEN {held} <= {bottom} THEN '{low}'::int8 "
-        f"ELSE discreet_whole({floored}, {_LEAST}, {_MOST}) END"
+        f"WHEN abs({held}) < {little} THEN '0'::int8 ELSE floor({held} / {step} + '0.5'::float8)::int8 END"
     )
     return f"{text} AS {identifier(steps_of(column.name))}"

@@ -20,6 +20,7 @@ from discreet.engines.parts import Part, private_file
 from discreet.engines.postgres import INTERRUPTED, Relation, Snapshot, UnreadError, snapshot
 from discreet.engines.postgres_types import DATED, FIELD, Field, written
 from discreet.engines.problems import SourceError
+from discreet.policy.engines import POSTGRES
 from discreet.policy.model import Login, Policy, Source, Table
 from discreet.policy.owners import leading_columns
 from discreet.quoting import literal, name
@@ -148,6 +149,8 @@ class Staging:
         wanted = {column: fields[column] for column in _columns(self.policy, table, relation)}
         staged = Staged(self.scratch / f"table-{list(self.policy.tables).index(label)}", fields, list(wanted))
         where = self._since(relation) if table.stream is not None else ""
+        if self.policy.engine == POSTGRES and not table.is_public:
+            where = " WHERE false"  # rows stay there: whoever looks sees columns
         if table.source.newer_by is not None and self.aside is not None:
             column = number_column(label, table.source.newer_by, moment, relation)
             staged.wanted += [] if column in wanted else [column]

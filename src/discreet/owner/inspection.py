@@ -22,6 +22,7 @@ from discreet.engines.problems import SourceError
 from discreet.engines.sources import Render, Report, Sources, owned
 from discreet.engines.text import plain_text
 from discreet.policy import Bound, Column, Key, Kind, Policy, Table
+from discreet.policy.engines import POSTGRES
 from discreet.policy.layout import TYPES, UNIT
 from discreet.quoting import literal, name
 
@@ -96,17 +97,25 @@ class Inspection:
 
     def columns(self, table: Table) -> dict[str, ColumnFigures]:
         """Figures of the declared columns that the source has."""
+        if self._stays(table):
+            return {}
         return self._once(self._columns, table, lambda: self._counted(table), {})
 
     def units(self, table: Table) -> UnitFigures | None:
-        """Figures of a private table; None where a column on the way to the unit is missing."""
+        """Figures of a private table; None where a column on the way to the unit is missing, or rows stay there."""
+        if self._stays(table):
+            return None
         return self._once(self._units, table, lambda: self._owned(table), None)
 
     def is_repeated(self, table: Table, column: str) -> bool:
         """Whether a value stands in several rows."""
-        held = self.spelling(table, column)
+        held = None if self._stays(table) else self.spelling(table, column)
         known = self._repeated.setdefault(table.name, {})
         return held is not None and self._once(known, table, lambda: self._counts_twice(table, held), False, key=held)
+
+    def _stays(self, table: Table) -> bool:
+        """Whether rows may not leave their database: of those nothing is counted here."""
+        return self.policy.engine == POSTGRES and not table.is_public
 
     @cached_property
     def population(self) -> int:

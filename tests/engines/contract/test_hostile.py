@@ -67,7 +67,7 @@ FORMS: Mapping[str, tuple[Given, Sequence[str]]] = {
             "abs(a)", "floor(a)", "ceil(a)", "trunc(a)", "round(a)", "sign(a)", "CASE WHEN a >= 0 THEN sqrt(a) END",
             "CASE WHEN a > 0 THEN ln(a) END", "CASE WHEN a > 0 THEN log10(a) END", "isnan(a)", "TRY_CAST(a AS BIGINT)",
             "TRY_CAST(a AS INTEGER)", "TRY_CAST(a AS UTINYINT)", "TRY_CAST(a AS HUGEINT)", "CAST(TRY_CAST(a AS HUGEINT) AS VARCHAR)",
-            "TRY_CAST(a AS BOOLEAN)", "a IS NULL", "a > 1", "a + 1",
+            "TRY_CAST(a AS BOOLEAN)", "a IS NULL", "a > 1", "a + 1", "a + 1e0", "1e289 - a", "a - 0.5e0", "(a / 3e0) + 0.5e0", "TRY_CAST(FLOOR(a / 0.5e0 + 0.5e0) AS BIGINT)",
             *(f"round(a, CAST({digits} AS INTEGER))" for digits in (-15, -3, -1, 0, 1, 2, 5, 15)),
         ],
     ),

@@ -36,6 +36,8 @@ class World:
     text: str
     rows: Rows
     folder: Path
+    secret: str | None = None
+    """The key of all hashes, where it has to be the same in several."""
 
     def policy(self, text: str | None = None) -> Policy:
         return parse((text or self.text).encode(), self.folder / "world.toml")
@@ -60,6 +62,9 @@ def in_postgres(postgres: Cluster) -> Callable[[World], Any]:
         number = next(NUMBERS)
         policy = world.policy(pushed(world.text, postgres, number))
         policy.folder.mkdir(exist_ok=True)
+        if world.secret is not None:
+            policy.state.mkdir(mode=0o700)
+            (policy.state / "secret").write_text(world.secret, encoding="ascii")
         load(postgres, f"rows{number}", policy, world.rows)
         postgres.run(f"CREATE SCHEMA copy{number} AUTHORIZATION reader")
         engine = Postgres(policy, 1)

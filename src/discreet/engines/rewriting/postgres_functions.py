@@ -12,6 +12,7 @@ They are SQL, which PostgreSQL puts into the query where arguments are columns, 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import lru_cache
 from typing import Final
 
 from discreet.engines.connection import isolated
@@ -175,15 +176,12 @@ _BODIES: Final = (
     ("discreet_months_later(a timestamp, count int8)", "timestamp", _MONTHS),
     ("discreet_seconds_later(a timestamp, count int8)", "timestamp", _SECONDS),
 )  # fmt: skip
-NAMES: Final = (*(head for head, _, _ in _BODIES), *(f"discreet_{each}(a text)" for each in ("lower", "upper", "trim")))
-"""All of them, with their arguments: each before those that use it."""
 
 
-def functions() -> Iterator[str]:
+@lru_cache(maxsize=1)
+def functions() -> tuple[str, ...]:
     """The statements that make them."""
-    for head, gives, body in _BODIES:
-        yield _HEAD.format(head, gives, body)
-    yield from _letters()
+    return (*(_HEAD.format(head, gives, body) for head, gives, body in _BODIES), *_letters())
 
 
 def _letters() -> Iterator[str]:

@@ -1,0 +1,428 @@
+"""PostgreSQL as the engine: whose rows are bounded and how, what a role needs, and what happens when a server fails."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from psycopg import errors
+
+import discreet
+from discreet.composed import sql
+from discreet.curator.curator import Curator
+from discreet.engines.memory import Memory
+from discreet.engines.postgres_engine import Postgres, UnansweredError
+from discreet.engines.problems import SourceError
+from discreet.engines.rewriting import UnknownError
+from discreet.engines.stopping import Stop
+from discreet.errors import QueryFailed, Refused
+from discreet.exit.sampler import Sampler
+from discreet.learn import StandardScaler
+from discreet.opening import MAKERS
+from discreet.owner.check import check
+from discreet.policy import Policy, PolicyError
+from tests.budget import later
+from tests.engines.contract.worlds import NUMBERS, World, in_postgres, load, pushed
+from tests.postgres.cluster import Cluster, running, until
+from tests.sql import tiny
+from tests.sql.worlds import ledger_of, quiet
+
+TEXT = """
+name = "clinic"
+[budget]
+epsilon = 100
+[unit]
+name = "person"
+[tables.visits]
+source = "visits.csv"
+unit = "person"
+max_rows = 4
+max_groups = 2
+max_rows_per_group = 2
+[tables.visits.columns]
+ward = { values = ["A", "B", "C"], nullable = true }
+note = { type = "text" }
+cost = { min = 0, max = 50, step = 0.5 }
+flag = { type = "boolean" }
+"""
+CANARY = "canary7f3a"
+LASTING = sql("SELECT COUNT(LOWER(note)) FROM visits")
+
+
+def visits(units: int, each: int) -> list[dict[str, Any]]:
+    """Units with more rows than they may have; some of them twice, and with NULL."""
+    return [
+        {
+            "person": f"u{unit}",
+            "ward": ("A", "B", "C", None, "Z")[(unit + row) % 5],
+            "note": None if row == 3 else f"{CANARY} {row % 6}",
+            "cost": float((unit * 7 + row * 3) % 60) - 5,
+            "flag": (None, True, False)[row % 3],
+        }
+        for unit in range(units)
+        for row in range(each)
+    ]
+
+
+@contextmanager
+def opened(database: Cluster, folder: Path, rows: Sequence[Mapping[str, Any]]) -> Iterator[tuple[Policy, Postgres]]:
+    """Every world has the same secret."""
+    folder.mkdir(exist_ok=True)
+    world = World(TEXT, {"visits": rows}, folder, secret="5e" * 32)
+    with in_postgres(database)(world) as (policy, engine):
+        assert isinstance(engine, Postgres)
+        yield policy, engine
+
+
+def copied(database: Cluster, policy: Policy, engine: Postgres) -> list[tuple[Any, ...]]:
+    """The rows of the copy, as its owner sees them."""
+    columns = ", ".join(f'"{column}"' for column in engine.schema("visits"))
+    table = f'{policy.engine_schema}."{engine._names.table(policy, "visits")}"'
+    with database.connect() as connection:
+        return connection.execute(f"SELECT {columns} FROM {table} ORDER BY 1, _discreet_row".encode()).fetchall()
+
+
+def test_a_copy_is_bounded_and_ranked_as_duckdb_s_is(database: Cluster, tmp_path: Path) -> None:
+    """Other rows of a unit may be here: which ones, the hash of an engine says. How many, and what ranks mean, not."""
+    rows = visits(6, 9)
+    with opened(database, tmp_path, rows) as (policy, engine):
+        here = [dict(zip(engine.schema("visits"), row, strict=True)) for row in copied(database, policy, engine)]
+        local = Memory(policy, {"visits": rows})
+        there = local.execute("SELECT _discreet_unit, COUNT(*) FROM visits GROUP BY 1 ORDER BY 1")
+        local.close()
+    units = sorted({row["_discreet_unit"] for row in here})
+    own = {unit: [row for row in here if row["_discreet_unit"] == unit] for unit in units}
+    assert [(unit, len(own[unit])) for unit in units] == there
+    for held in own.values():
+        assert [row["_discreet_row"] for row in held] == [1, 2, 3, 4]
+        for key in ("ward", "note", "flag"):
+            ranks = {row[key]: row[f"_discreet_key_{key}"] for row in held}
+            assert sorted(ranks.values()) == list(range(1, len(ranks) + 1))
+            if key != "ward" and None in ranks:
+                assert ranks[None] == len(ranks)
+            for row in held:
+                alike = [other["_discreet_row"] for other in held if other[key] == row[key]]
+                assert row[f"_discreet_same_{key}"] == sum(1 << rank - 1 for rank in alike)
+                assert row[f"_discreet_nth_{key}"] == alike.index(row["_discreet_row"]) + 1
+        for row in held:
+            assert row["ward"] in ("A", "B", "C", None)
+            assert row["_discreet_steps_cost"] == min(max(round(row["cost"] * 2), 0), 100)
+            source = {"person": row["_discreet_unit"], "note": row["note"], "cost": row["cost"], "flag": row["flag"]}
+            assert any(source.items() <= each.items() for each in rows)
+
+
+def test_nobody_changes_the_ranks_of_others(database: Cluster, tmp_path: Path) -> None:
+    """Neighbours: without one unit, in another order, and with rows of nobody, all other units' rows are the same."""
+    rows = visits(5, 8)
+    without = [row for row in reversed(rows) if row["person"] != "u2"] + [{**rows[0], "person": None}]
+    with opened(database, tmp_path, rows) as (policy, engine):
+        one = copied(database, policy, engine)
+    with opened(database, tmp_path, without) as (policy, engine):
+        other = copied(database, policy, engine)
+    assert [row for row in one if row[0] != "u2"] == other
+    assert len(one) == len(other) + 4
+
+
+def asked(policy: Policy, engine: Postgres, question: str, **more: Any) -> Any:
+    with ledger_of(policy) as ledger:
+        curator = Curator(policy, ledger, engine=engine, sampler=Sampler(quiet, tiny.every, tiny.best))
+        return curator.query(question, epsilon=1, **more).rows
+
+
+def test_bounds_hold_after_filters(database: Cluster, tmp_path: Path) -> None:
+    """A unit counts in two groups and twice in each, whatever of its rows pass."""
+    with opened(database, tmp_path, visits(7, 9)) as (policy, engine):
+        for question in (
+            "SELECT ward, COUNT(*) FROM visits GROUP BY ward",
+            "SELECT ward, COUNT(*) FROM visits WHERE cost > 3 GROUP BY ward",
+            "SELECT ward, flag, COUNT(*) FROM visits GROUP BY ward, flag",
+            "SELECT flag, COUNT(*) FROM visits WHERE ward = 'A' OR ward = 'B' GROUP BY flag",
+        ):
+            counts = [row[-1] for row in asked(policy, engine, question)]
+            assert 0 < sum(counts) <= 7 * 4
+            assert max(counts) <= 7 * 2
+
+
+def test_rows_do_not_leave(database: Cluster, tmp_path: Path) -> None:
+    """Neither for queries nor for tasks that read rows: before anything is charged, by the text alone."""
+    with opened(database, tmp_path, visits(3, 2)) as (policy, engine):
+        for query in (
+            sql("SELECT cost FROM visits"),
+            sql("SELECT cost FROM (SELECT * FROM visits)"),
+            sql("SELECT cost FROM visits WHERE cost IN (SELECT MAX(cost) FROM visits)"),
+            sql("SELECT note, COUNT(*) OVER () FROM visits"),
+        ):
+            with pytest.raises(UnknownError, match="rows that leave"):
+                engine.rows(query)
+        with ledger_of(policy) as ledger:
+            curator = Curator(policy, ledger, engine=engine, makers=MAKERS)
+            with pytest.raises(Refused, match="may not leave"):
+                curator.fit(StandardScaler(), "SELECT cost FROM visits", epsilon=1)
+            assert not ledger.entries()
+
+
+@contextmanager
+def replaced(database: Cluster, policy: Policy, body: str) -> Iterator[None]:
+    """LOWER does something else meanwhile."""
+    function = f"{policy.engine_schema}.discreet_lower(a text)"
+    head = f"CREATE OR REPLACE FUNCTION {function} RETURNS text LANGUAGE sql STABLE AS"
+    database.run(f"{head} $$ {body} $$")
+    yield
+
+
+def chain(error: BaseException | None) -> str:
+    """All that an error and what it came from say."""
+    return "" if error is None else f"{error!r} {error} {chain(error.__cause__)} {chain(error.__context__)}"
+
+
+def test_an_error_says_nothing_of_a_row_and_the_charge_stays(database: Cluster, tmp_path: Path) -> None:
+    with opened(database, tmp_path, visits(3, 2)) as (policy, engine), ledger_of(policy) as ledger:
+        curator = Curator(policy, ledger, engine=engine)
+        with replaced(database, policy, "SELECT (a::int8)::text"):
+            with pytest.raises(UnansweredError) as failed:
+                engine.rows(LASTING)
+            with pytest.raises(QueryFailed) as told:
+                curator.query("SELECT COUNT_IF(LOWER(note) = 'x') FROM visits", epsilon=1)
+        assert CANARY in database.log
+        assert CANARY not in chain(failed.value) + chain(told.value)
+        assert str(failed.value) == "PostgreSQL did not answer"
+        assert len(ledger.entries()) == 1
+        assert engine.rows(sql("SELECT COUNT(*) FROM visits")) == [(6,)]
+
+
+def lasting(database: Cluster, policy: Policy) -> Any:
+    return replaced(database, policy, "SELECT a FROM pg_sleep(600)")
+
+
+def running_there(database: Cluster) -> list[int]:
+    about = "state = 'active' AND usename = 'reader' AND query LIKE '%discreet_lower%'"
+    query = f"SELECT pid FROM pg_stat_activity WHERE {about}"
+    with database.connect() as connection:
+        return [row[0] for row in connection.execute(query.encode()).fetchall()]
+
+
+def test_what_takes_too_long_is_ended_by_the_server(database: Cluster, tmp_path: Path) -> None:
+    with opened(database, tmp_path, visits(1, 1)) as (policy, engine), lasting(database, policy):
+        with pytest.raises(UnansweredError):
+            engine.rows(LASTING, 0.02)
+        until(lambda: not running_there(database))
+
+
+def test_a_stop_reaches_the_server(database: Cluster, tmp_path: Path) -> None:
+    with opened(database, tmp_path, visits(1, 1)) as (policy, engine), lasting(database, policy):
+        stop, ended = Stop(), []
+
+        def ask() -> None:
+            with stop:
+                try:
+                    engine.rows(LASTING)
+                except UnansweredError as error:
+                    ended.append(error)
+
+        worker = threading.Thread(target=ask)
+        worker.start()
+        until(lambda: bool(running_there(database)))
+        stop.now()
+        worker.join()
+        until(lambda: not running_there(database))
+        assert len(ended) == 1
+
+
+def test_a_session_that_is_ended_answers_nothing_and_the_next_one_does(database: Cluster, tmp_path: Path) -> None:
+    with opened(database, tmp_path, visits(2, 1)) as (policy, engine), ledger_of(policy) as ledger:
+        curator = Curator(policy, ledger, engine=engine)
+        assert engine.rows(sql("SELECT COUNT(*) FROM visits")) == [(2,)]
+        with database.connect() as connection:  # one that waits: nobody notices
+            connection.execute("SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity WHERE usename = 'reader'")
+        assert engine.rows(sql("SELECT COUNT(*) FROM visits")) == [(2,)]
+        with lasting(database, policy):
+            told: list[str] = []
+
+            def ask() -> None:
+                with pytest.raises(QueryFailed) as failed:
+                    curator.query("SELECT COUNT_IF(LOWER(note) = 'x') FROM visits", epsilon=1)
+                told.append(str(failed.value))
+
+            worker = threading.Thread(target=ask)
+            worker.start()
+            until(lambda: bool(running_there(database)))
+            database.run(f"SELECT pg_terminate_backend({running_there(database)[0]})")
+            worker.join()
+        assert told == [str(QueryFailed())]
+        assert len(ledger.entries()) == 1
+
+
+@pytest.mark.slow
+def test_a_server_that_is_restarted_in_the_middle(tmp_path: Path) -> None:
+    """The charge stays, the error has one text, and the copy is there afterwards."""
+    with running() as own:
+        own.run("CREATE ROLE reader LOGIN")
+        with opened(own, tmp_path, visits(2, 1)) as (policy, engine), ledger_of(policy) as ledger:
+            curator = Curator(policy, ledger, engine=engine)
+            told: list[str] = []
+
+            def ask() -> None:
+                with pytest.raises(QueryFailed) as failed:
+                    curator.query("SELECT COUNT_IF(LOWER(note) = 'x') FROM visits", epsilon=1)
+                told.append(str(failed.value))
+
+            with lasting(own, policy):
+                worker = threading.Thread(target=ask)
+                worker.start()
+                until(lambda: bool(running_there(own)))
+                own.crash()
+                worker.join()
+            assert told == [str(QueryFailed())]
+            assert len(ledger.entries()) == 1
+            assert engine.rows(sql("SELECT COUNT(*) FROM visits")) == [(2,)]
+
+
+def test_threads_share_it_and_a_closed_one_answers_nothing(database: Cluster, tmp_path: Path) -> None:
+    with opened(database, tmp_path, visits(4, 1)) as (_, engine):
+        answers: list[Any] = []
+        query = sql("SELECT COUNT(*), SUM(_discreet_row) FROM visits")
+        threads = [
+            threading.Thread(target=lambda: answers.extend(engine.rows(query) for _ in range(3))) for _ in range(4)
+        ]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert answers == [[(4, 4)]] * 12
+        engine.close()
+        assert not engine._idle
+
+
+# what a role needs
+
+
+def later_pairs(first: Any, *others: Any) -> list[Any]:
+    """Of several the first always, and the others in `make test-slow`: each makes a copy."""
+    return [first, *(pytest.param(*each, marks=pytest.mark.slow) for each in others)]
+
+
+def test_a_role_that_reads_is_enough(database: Cluster, tmp_path: Path) -> None:
+    """It may not write where the rows come from, and what it is asked is in transactions that write nowhere."""
+    with opened(database, tmp_path, visits(1, 1)) as (policy, engine):
+        engine.rows(sql("SELECT COUNT(*) FROM visits"))
+        connection = engine._idle[0]
+        with pytest.raises(errors.ReadOnlySqlTransaction):
+            connection.execute("CREATE TABLE more (n int)")
+        source = policy.tables["visits"].source.table
+        with database.connect(user="reader") as other, pytest.raises(errors.InsufficientPrivilege):
+            other.execute(f"DELETE FROM {source}".encode())
+
+
+def made(database: Cluster, folder: Path, *before: str, text: str = TEXT, columns: str | None = None) -> None:
+    """Make a copy, after something was done to the database; %s is the number of the world."""
+    number = next(NUMBERS)
+    world = World(text, {"visits": visits(1, 1)}, folder)
+    policy = world.policy(pushed(text, database, number))
+    load(database, f"rows{number}", policy, world.rows)
+    database.run(*(each.replace("%s", str(number)) for each in before))
+    if columns is not None:
+        database.run(f"ALTER TABLE rows{number}.visits {columns}")
+    try:
+        Postgres(policy, 1).close()
+    finally:
+        database.run(f"DROP SCHEMA rows{number} CASCADE", f"DROP SCHEMA IF EXISTS copy{number} CASCADE")
+
+
+OWN = "CREATE SCHEMA copy%s AUTHORIZATION reader"
+
+
+@pytest.mark.parametrize(
+    ("before", "reason"),
+    later_pairs(
+        ([], "there is no schema copy"),
+        (["CREATE SCHEMA copy%s"], "is not this role's own"),
+        ([OWN, "GRANT USAGE ON SCHEMA copy%s TO PUBLIC"], "others may enter the schema"),
+        ([OWN, "CREATE ROLE other%s", "GRANT CREATE ON SCHEMA copy%s TO other%s"], "others may enter the schema"),
+        ([OWN, "REVOKE SELECT ON ALL TABLES IN SCHEMA rows%s FROM reader"], "may not read it"),
+        ([OWN, "DROP TABLE rows%s.visits"], "there is no table"),
+    ),
+)
+def test_what_is_wrong_is_told_to_the_owner(database: Cluster, tmp_path: Path, before: list[str], reason: str) -> None:
+    with pytest.raises(SourceError, match=reason):
+        made(database, tmp_path, *before)
+
+
+@pytest.mark.parametrize(
+    ("columns", "reason"),
+    later_pairs(
+        ("ALTER cost TYPE text", "'cost' is text, which is not read as number"),
+        ("ALTER flag TYPE text", "'flag' is text, which is not read as boolean"),
+        ("ALTER person TYPE float8 USING 1", "'person' is double precision, which is not read as text"),
+        ("DROP note", "the source has no column 'note'"),
+    ),
+)
+def test_types_are_those_of_the_policy(database: Cluster, tmp_path: Path, columns: str, reason: str) -> None:
+    with pytest.raises(SourceError, match=reason):
+        made(database, tmp_path, OWN, columns=columns)
+
+
+@pytest.mark.parametrize(
+    "columns",
+    later([
+        "ALTER cost TYPE numeric", "ALTER cost TYPE int2", "ALTER cost TYPE float4", "ALTER person TYPE varchar(9)",
+        "ALTER ward TYPE char(1)", "ALTER note TYPE json USING '1'",
+    ]),
+)  # fmt: skip
+def test_types_that_hold_the_same_are_read(database: Cluster, tmp_path: Path, columns: str) -> None:
+    made(database, tmp_path, OWN, columns=columns)
+
+
+def problems(text: str) -> str:
+    with pytest.raises(PolicyError) as wrong:
+        World(text, {}, Path("/nowhere")).policy()
+    return str(wrong.value)
+
+
+def test_a_policy_says_what_it_cannot_have() -> None:
+    assert "is no engine" in problems('engine = "oracle"\n' + TEXT)
+    assert "lies outside of the database" in problems('engine = "postgres"\n' + TEXT)
+    assert "is for an engine that is a database" in problems('engine_schema = "x"\n' + TEXT)
+    there = TEXT.replace('"visits.csv"', '"postgresql://a/b"\ntable = "public.visits"')
+    table = there[there.index("[tables.visits]") :]
+    two = there + table.replace("tables.visits", "tables.other").replace("//a/", "//c/")
+    assert "is another address" in problems('engine = "postgres"\n' + two)
+    assert "is for rows that leave" in problems(
+        'engine = "postgres"\n' + there.replace("max_rows = 4", 'max_rows = 4\nnewer_by = "id"')
+    )
+
+
+# from the policy to an answer
+
+
+def test_a_curator_over_a_policy_file(database: Cluster, tmp_path: Path) -> None:
+    number = next(NUMBERS)
+    text = pushed(TEXT, database, number)
+    path = tmp_path / "clinic.toml"
+    path.write_text(text, encoding="utf-8")
+    world = World(TEXT, {"visits": visits(5, 3)}, tmp_path)
+    load(database, f"rows{number}", world.policy(text), world.rows)
+    database.run(OWN.replace("%s", str(number)))
+
+    def tables() -> int:
+        with database.connect() as connection:
+            query = f"SELECT count(*) FROM pg_tables WHERE schemaname = 'copy{number}'"
+            return int(connection.execute(query.encode()).fetchall()[0][0])
+
+    assert [str(finding) for finding in check(world.policy(text))] == []
+    with discreet.open(path) as curator:
+        before = curator.preview("SELECT COUNT(*) FROM visits", epsilon=1)
+        assert tables() == 0
+        answer = curator.query("SELECT COUNT(*) FROM visits", epsilon=1)
+        assert before.loss == answer.loss
+        assert tables() == 2
+    with discreet.open(path) as curator:
+        assert curator.query("SELECT COUNT(*) FROM visits", epsilon=1).rows == answer.rows
+        assert tables() == 2
+        curator.refresh(reason="new rows")
+        assert tables() == 2
+        curator.query("SELECT ward, COUNT(*) FROM visits GROUP BY ward", epsilon=50)
+    database.run(f"DROP SCHEMA rows{number} CASCADE", f"DROP SCHEMA copy{number} CASCADE")
