@@ -255,6 +255,7 @@ def full(path: Path) -> None:
         ("window", {"spent": ["0"]}),
         ("window", {"granted": ["0"]}),
         ("window", {"shares": {"bob": ["1"]}}),
+        ("window", {"used": ["1"]}),
         ("window", {"reason": None}),
         ("window", {"at": 7}),
     ],

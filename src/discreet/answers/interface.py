@@ -12,6 +12,7 @@ from discreet.answers import Answer, Preview
 from discreet.answers import scores as scores  # whoever asks can read what was scored
 from discreet.answers.call import Call
 from discreet.answers.models import Learner, Publisher, Sendable
+from discreet.answers.story import StoryLine
 from discreet.answers.tables import Tables
 from discreet.errors import Refused
 
@@ -139,6 +140,10 @@ class Asks(ABC):
     def entry(self, number: int) -> Entry | None:
         """The charge of this number; None if there is none."""
 
+    @abstractmethod
+    def story(self) -> list[StoryLine]:
+        """What happened beside charges, oldest first: budgets, windows, refreshes, policies, tokens, withdrawals."""
+
     def plot(self, theme: str = "light") -> ChartType:
         """An altair chart of what remained of the budget after each charge; `theme` is "light" or "dark".
 
@@ -148,7 +153,7 @@ class Asks(ABC):
 
         own = self.own_share
         shares = {} if own is not None else {analyst: self.budget(analyst) for analyst in self.analysts}
-        return budget_chart(History.of(self, None), self.budget(own), shares, theme)
+        return budget_chart(History.of(self, None, self.story()), self.budget(own), shares, theme)
 
     @abstractmethod
     def tables(self) -> Tables:

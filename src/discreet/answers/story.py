@@ -40,6 +40,7 @@ class Event(TypedDict):
     words: str
     reason: str
     changes: dict[str, list[Any]]
+    gain: float | None
 
 
 class Events(TypedDict):
@@ -62,6 +63,13 @@ class StoryLine:
     reason: str = ""
     changes: Mapping[str, tuple[Any, Any]] = field(default_factory=dict)
     """Of a policy: for each key what it was and what it is; None where it is not written."""
+    gain: float | None = None
+    """Of a budget or a window: by how much it changed what remains for everybody (ε, or ρ); less than 0 if lowered."""
+
+    @property
+    def is_beginning(self) -> bool:
+        """Whether nothing was otherwise before it."""
+        return (self.kind == "budget" and self.gain is None) or (self.kind == "policy" and not self.changes)
 
     def document(self) -> Event:
         return {
@@ -72,6 +80,7 @@ class StoryLine:
             "words": self.words,
             "reason": self.reason,
             "changes": {key: list(values) for key, values in self.changes.items()},
+            "gain": self.gain,
         }
 
 
@@ -110,7 +119,16 @@ def _line(event: Recorded) -> StoryLine:
     reason = fields.get("withdrawn" if kind == "withdrawn" else "reason", "")
     who = fields.get("analyst") or OWNER
     changes = {key: (before, after) for key, (before, after) in fields.get("changes", {}).items()}
-    return StoryLine(event.number, event.at, kind, who, WORDS[kind](fields), reason, changes)
+    return StoryLine(event.number, event.at, kind, who, WORDS[kind](fields), reason, changes, _gain(kind, fields))
+
+
+def _gain(kind: str, fields: Mapping[str, Any]) -> float | None:
+    if kind == "window":
+        return int(fields["used"][0]) / UNITS
+    before = fields.get("before", {}).get("limits", ()) if kind == "budget" else ()
+    if len(before) != len(fields.get("limits", ())) or not before:
+        return None  # the first budget, or one of another currency
+    return (int(fields["limits"][0]) - int(before[0])) / UNITS
 
 
 # words

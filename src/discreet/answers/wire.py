@@ -284,7 +284,7 @@ def story_rows(entries: Iterable[Entry], lines: Iterable[StoryLine]) -> list[Doc
 def line_read(document: documents.Event) -> StoryLine:
     """What `StoryLine.document` wrote."""
     changes = {key: (before, after) for key, (before, after) in document["changes"].items()}
-    names = ("number", "at", "kind", "who", "words", "reason")
+    names = ("number", "at", "kind", "who", "words", "reason", "gain")
     said: dict[str, Any] = {name: document[name] for name in names}  # type: ignore[literal-required]
     return StoryLine(**said, changes=changes)
 

@@ -27,6 +27,7 @@ from discreet.ledger.homes import Home, InDatabase, InFile
 from discreet.ledger.moving import move
 from discreet.ledger.postgres import Address
 from discreet.ledger.postgres.session import address_of
+from discreet.ledger.windows import FIRST
 from discreet.policy import Policy, PolicyError, protected, read
 from discreet.policy.databases import is_address
 
@@ -141,6 +142,19 @@ def balances(policy: Policy, analyst: str | None = None) -> dict[str | None, Bal
         return {who: _unspent(policy, who) for who in wanted}
     with ledger:
         return {who: ledger.balance(who) for who in wanted}
+
+
+def lifetime(policy: Policy) -> Balance:
+    """The balance of everybody over all windows: what may ever be spent in those that the policy allows, and what is."""
+    balance, most = balances(policy)[None], policy.budget.max_windows
+    if balance.lifetime is None and (most or 1) == 1:
+        return balance
+    ledger = recorded_ledger(policy)
+    if ledger is None:
+        return replace(balance, total=grant_of(policy).ever(FIRST, most))
+    with ledger:
+        spent = balance.spent if balance.lifetime is None else balance.lifetime.spent
+        return replace(balance, total=ledger.ever(most), spent=spent)
 
 
 def _unspent(policy: Policy, analyst: str | None) -> Balance:

@@ -7,6 +7,7 @@ from abc import abstractmethod
 from collections.abc import Mapping
 from typing import Any, Final
 
+from discreet.accounting.balance import Amount
 from discreet.errors import Refused
 from discreet.ledger.codec import Record, decode, less, written
 from discreet.ledger.declaring import Streams, now
@@ -85,7 +86,11 @@ class Acts(Streams):
                 f"if another one is wanted, open {window.number + 1}: each window lets the whole budget be spent again",
             )
         fields = window.next(most, state.grant.limits, state.spent, state.shares).fields()
-        self._append("window", {**fields, "at": now(), "reason": reason})
+        self._append("window", {**fields, "used": written(state.used()), "at": now(), "reason": reason})
+
+    def ever(self, most: int | None) -> Amount:
+        """What may ever be spent, in as many windows as the policy allows."""
+        return self._newest.grant.ever(self._newest.window, most)
 
     # data and policies
 

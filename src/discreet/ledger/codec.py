@@ -46,8 +46,9 @@ retire   stream, upto (all blocks below this number are retired), reason, at. No
 
 token    act (made or revoked), id (its public name, never its secret), role, analyst (or null), at. Spends nothing.
 window   number (2, 3, …), most (how many the policy allows), at, reason, granted (the limits of all windows before it,
-         added up), spent and shares (as in budget: what those spent together, of everybody and of each analyst). From
-         here on limits, also those of shares, hold for what is spent in this window; all of it goes on being added up.
+         added up), spent and shares (as in budget: what those spent together, of everybody and of each analyst), used
+         (what the last of them spent). From here on limits, also those of shares, hold for what is spent in this
+         window; all of it goes on being added up.
 
 Since these came, budget, epoch and data say at, and budget says before (epsilon, delta and limits of the budget until
 then; left out in the first). An epoch may also be written where `protected` stays as it is: it says policy (the

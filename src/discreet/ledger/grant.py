@@ -13,7 +13,7 @@ from discreet.accounting.conversion import epsilon_of_rho, rho_of_epsilon, rho_o
 from discreet.accounting.filters import ConcentratedFilter, Filter, PureFilter
 from discreet.accounting.labels import label_of_rho
 from discreet.accounting.rounding import UNITS, charged, float_down, float_up, granted
-from discreet.ledger.codec import Amounts, less
+from discreet.ledger.codec import Amounts, less, plus
 from discreet.ledger.windows import Window
 from discreet.policy import Percentage, Share
 
@@ -125,6 +125,14 @@ class Grant:
         """What all windows up to this one mean together (the theorem of `windows`)."""
         allowed = window.allowed(self.limits)
         return Lifetime(window.number, window.most, self._claim(allowed, allowed), self._claim(spent, allowed))
+
+    def ever(self, window: Window, most: int | None) -> Amount:
+        """What all windows mean together that the policy allows, used or not."""
+        more = max((most or 1) - window.number, 0)
+        allowed = window.allowed(self.limits)
+        for _ in range(more):
+            allowed = plus(allowed, self.limits)
+        return self._claim(allowed, allowed)
 
     def _claim(self, amounts: Amounts, allowed: Amounts) -> Amount:
         """A guarantee, in which half of all windows' δ is for conversion."""

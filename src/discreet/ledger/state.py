@@ -314,7 +314,7 @@ def _token(state: State, record: Record) -> State:
 
 def _window(state: State, record: Record) -> State:
     window = state.window.next(record["most"], state.grant.limits, state.spent, state.shares)
-    if window_read(record) != window:
+    if window_read(record) != window or parsed(record["used"]) != state.used():
         raise ValueError("a window begins with what was spent before")
     if not (isinstance(record["reason"], str) and isinstance(record["at"], str)):
         raise ValueError("a window is opened for a reason")

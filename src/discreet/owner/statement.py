@@ -26,7 +26,7 @@ from discreet.accounting.losses import Sensitivity
 from discreet.accounting.odds import FAILURE, odds
 from discreet.accounting.record import OWNER, Entry
 from discreet.accounting.rounding import UNITS
-from discreet.curator.state import balances, entries, grant_of, streams
+from discreet.curator.state import balances, entries, grant_of, lifetime, streams
 from discreet.mechanisms import Exponential, Gaussian, KeySelection, Laplace
 from discreet.mechanisms.calibrated import additive
 from discreet.mechanisms.quantile import Points, Tree
@@ -74,7 +74,7 @@ def statement(
     policy: Policy, *, audit: Mapping[str, Any] | None = None, names: bool = True, now: datetime | None = None
 ) -> dict[str, Any]:
     """The statement, as JSON can carry it. `audit` is the verdict of one; without `names` analysts are numbered."""
-    standing, charged = balances(policy), entries(policy)
+    standing, charged, whole = balances(policy), entries(policy), lifetime(policy)
     made = (now or datetime.now(UTC)).isoformat(timespec="seconds")
     return {
         "form": FORM,
@@ -82,7 +82,7 @@ def statement(
         "made": made,
         "name": policy.name,
         "owner": dict(policy.statement),
-        "guarantee": _guarantee(policy, standing[None]),
+        "guarantee": _guarantee(policy, whole),
         "released": _released(policy, standing, charged, names=names),
         "accuracy": _accuracy(policy),
         "mechanisms": [_theorem(each) for each in (PURE if policy.budget.delta is None else WITH_DELTA)],
@@ -94,18 +94,22 @@ def statement(
         "not_covered": list(NOT_COVERED),
         "audit": None if audit is None else dict(audit),
         "software": _software(),
-        "registry": _registry(policy, standing[None], charged, made),
+        "registry": _registry(policy, whole, charged, made),
     }
 
 
 def _guarantee(policy: Policy, balance: Balance) -> dict[str, Any]:
-    total, spent = balance.total, balance.spent
+    total, spent, life = balance.total, balance.spent, balance.lifetime
     return {
         "unit": policy.unit,
         "neighbours": f"two data sets of which one has all rows of one {policy.unit} more than the other",
         "kind": "pure differential privacy" if total.delta is None else "(ε, δ), counted as concentrated (zCDP)",
         "budget": asdict(total),
         "spent": asdict(spent),
+        "windows": {
+            "open": life.window if life else 1,
+            "most": policy.budget.max_windows or (life.most if life else 1),
+        },
         "units": {unit: asdict(amount) for unit, amount in balance.units.items()},
         "means": {"budget": _belief(total, halved=True), "spent": _belief(spent)},
     }

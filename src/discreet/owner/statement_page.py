@@ -69,7 +69,10 @@ def _guarantee(said: Mapping[str, Any]) -> Iterator[str]:
     )
     yield f'<p class="guarantee">{words(_claim(said))} {words(belief)}</p>'
     limit = said["means"]["budget"]["after"]
+    windows = said["windows"]
+    several = {"windows, in each of which the budget may be spent": f"{windows['open']} of at most {windows['most']}"}
     figures = {
+        **(several if windows["most"] > 1 else {}),
         "may ever be spent": _amount(said["budget"]),
         "is spent": _amount(said["spent"]),
         "belief after the whole budget, at most": f"{limit:.2%}",

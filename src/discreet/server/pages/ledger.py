@@ -66,7 +66,7 @@ def _context(page_access: PageAccess, wanted: Filter, page: int, **more: Any) ->
     search = wanted.of(own)
     count = 0 if search is None else curator.count(search)
     entries = [] if search is None else curator.latest(search, limit=PAGE, offset=(page - 1) * PAGE)
-    history = History.of(curator, own)
+    history = History.of(curator, own, own_story(page_access.access))
     return {
         "wanted": wanted,
         "page": page,
