@@ -145,7 +145,7 @@ def balances(policy: Policy, analyst: str | None = None) -> dict[str | None, Bal
 
 
 def lifetime(policy: Policy) -> Balance:
-    """The balance of everybody over all windows: what may ever be spent in those that the policy allows, and what is."""
+    """The balance of everybody over all windows: what may ever be spent in those the policy allows, and what is."""
     balance, most = balances(policy)[None], policy.budget.max_windows
     if balance.lifetime is None and (most or 1) == 1:
         return balance

@@ -214,7 +214,7 @@ def _encoded(people: Sequence[str]) -> Any:
 def _axis(records: Sequence[Record]) -> Any:
     """Whole numbers of charges; none of them is in two places, however few there are."""
     alt = altair()
-    last = max((record["charge"] for record in records), default=0)
+    last = int(max((record["charge"] for record in records), default=0))
     few = {"values": list(range(last + 1))} if last <= 12 else {}
     axis = alt.Axis(tickMinStep=1, format="d", grid=False, **few)
     return alt.X("charge:Q", title="charges", axis=axis, scale=alt.Scale(nice=False, zero=False))
