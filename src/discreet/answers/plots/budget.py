@@ -126,7 +126,7 @@ def _share(history: History, analyst: str, balance: Balance, people: Sequence[st
     mine = [(number, entry) for number, entry in _numbered(history) if entry.analyst == analyst]
     records = [_point(max(1, history.count), name, left / whole, people)]
     charges = [entry for _, entry in mine]
-    windows = [(place["charge"], event) for place, event in _placed(history) if event.kind == "window"]
+    windows = [(position, event) for position, event in _placed(history) if event.kind == "window"]
     items: list[tuple[float, Entry | StoryLine]] = [*mine, *windows]
     for number, item in sorted(items, key=lambda each: each[1].number, reverse=True):
         records.append(_point(number, name, left / whole, people))
@@ -228,20 +228,20 @@ def _steps(history: History, records: Sequence[Record], total: Balance) -> list[
     changed = [event for event in _happened(history) if event["kind"] in ("budget", "window")]
     following = [*(record["before"] for record in records), _amount(total.remaining)]
     for event in changed:  # several in one gap end with what was there before the next charge
-        place = int(event["charge"]) - int(begin["charge"])
-        after.append({"charge": event["charge"], "remaining": following[place]})
+        gap = int(event["charge"]) - int(begin["charge"])
+        after.append({"charge": event["charge"], "remaining": following[gap]})
     steps = sorted([begin, *after], key=lambda step: step["charge"])
     return steps if len(steps) > 1 else [begin, {**begin, "charge": 1}]
 
 
-def _placed(history: History) -> list[tuple[Record, StoryLine]]:
+def _placed(history: History) -> list[tuple[float, StoryLine]]:
     """Events between the charges that they happened between."""
     first = history.count - len(history.newest)
     gaps: dict[int, list[StoryLine]] = {}
     for event in history.events:
         gaps.setdefault(first + sum(entry.number < event.number for entry in history.newest), []).append(event)
     return [
-        ({"charge": after + (index + 1) / (len(events) + 1)}, event)
+        (after + (index + 1) / (len(events) + 1), event)
         for after, events in gaps.items()
         for index, event in enumerate(events)
     ]
@@ -251,13 +251,13 @@ def _happened(history: History) -> list[Record]:
     """Events as they are drawn."""
     return [
         {
-            **place,
+            "charge": position,
             "kind": event.kind,
             "label": f"{_name(event)} {event.at[:10]}".strip(),
             "at": event.at[:19].replace("T", " ") or "not on record",
             "happened": shortened(printable(f"{event.words}: {event.reason}" if event.reason else event.words), 90),
         }
-        for place, event in _placed(history)
+        for position, event in _placed(history)
     ]
 
 
