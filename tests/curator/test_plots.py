@@ -26,6 +26,7 @@ from discreet.accounting.balance import Amount, Balance, percent
 from discreet.accounting.record import Entry
 from discreet.answers import Answer
 from discreet.answers.buckets import Buckets
+from discreet.answers.layout import answer_parts
 from discreet.answers.plots import History, budget, budget_chart, points, privacy_loss
 from discreet.answers.plots.answer import NARROW, answer_chart
 from discreet.answers.plots.budget import burnt
@@ -220,6 +221,13 @@ def test_buckets_are_ranges_in_their_own_order() -> None:
     assert (x["type"], x["title"], chart["title"]["text"]) == ("ordinal", "age", "Number of rows by age")
     assert encoding(chart, "point")["y"]["title"] == "number of rows (n)"
     assert answer_read(json.loads(json.dumps(answer_written(drawn)))).buckets == drawn.buckets
+
+
+def test_tables_have_the_ranges_beside_the_numbers() -> None:
+    drawn = replace(table(["part", "n"], [(3, 50), (None, 60)], "n"), buckets={"part": DECADES}, words=WORDS)
+    column = answer_parts(drawn).columns[0]
+    assert (column.heading, column.beside) == ("part", "age")
+    assert [(cell.text.strip(), cell.margin) for cell in column.cells] == [("3", "20–29"), ("NULL", "")]
 
 
 def test_seven_groups_of_buckets_are_seven_charts() -> None:

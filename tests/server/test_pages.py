@@ -21,6 +21,7 @@ import httpx
 import pytest
 
 from discreet.accounting import rho_for
+from discreet.answers.plots.theme import THEMES
 from discreet.policy import read
 from discreet.printing import at_least
 from discreet.server.pages import editor
@@ -173,7 +174,10 @@ def test_asking_gives_an_answer_for_good(analyst: Visitor) -> None:
     assert (svg.headers["content-type"], svg.content[:4]) == ("image/svg+xml", b"<svg")
     assert (png.headers["content-type"], png.content[:4]) == ("image/png", b"\x89PNG")
     assert 'filename="hospital-' in png.headers["content-disposition"]
-    assert analyst.get(f"{place}/chart.exe").status_code == 422
+    narrow = analyst.get(f"{place}/chart.svg?layout=narrow&theme=dark")
+    assert THEMES["dark"].background in narrow.text
+    for wrong in ("chart.exe", "chart.svg?layout=odd", "chart.svg?theme=odd"):
+        assert analyst.get(f"{place}/{wrong}").status_code == 422
     assert "attachment" in chart.headers["content-disposition"]
     assert analyst.ask(WARDS, "0.2") == place  # again, free
     assert WARDS in shown(analyst.get("/").text)

@@ -59,6 +59,8 @@ class Buckets:
         >>> [tens.label(key) for key in (-20, 20, 21)]
         ['-20 to -11', '20–29', 'no value']
         """
+        if not math.isfinite(key):
+            return NO_VALUE
         exact = Fraction(key)
         if self.first is not None and exact < self.first:
             return f"below {_written(self._low(Fraction(self.first)))}"

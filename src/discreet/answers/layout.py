@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
 from discreet.accounting import Concentrated, Pure
@@ -90,7 +90,7 @@ def answer_parts(answer: Answer, most: int | None = SHOWN_ROWS) -> Parts:
             figures = [figure(value, number_ends(each), rank) for value, each in zip(values, known, strict=True)]
             columns.append(_noisy_column(name, figures, confidence))
         else:
-            columns.append(_exact_column(name, values))
+            columns.append(_with_ranges(answer, name, _exact_column(name, values), values))
     hidden = len(answer.rows) - len(answer.rows[:most])
     lines = [[Span(f"… and {hidden:,} more rows", "faint")]] if hidden else []
     if not answer.rows:
@@ -261,6 +261,16 @@ def _items(items: Sequence[Mapping[str, Any]], known: Any, most: int | None) -> 
     ]
     hidden = len(items) - len(pairs)
     return "\n".join([*lines, *([f"… and {hidden:,} more"] if hidden else [])])
+
+
+def _with_ranges(answer: Answer, name: str, column: Column, values: Sequence[Any]) -> Column:
+    """A column of buckets has, beside each number, the values that it stands for."""
+    buckets = answer.buckets.get(name)
+    if buckets is None or not column.numeric:
+        return column
+    ranges = ["" if value is None else buckets.label(value) for value in values]
+    cells = [replace(cell, margin=text) for cell, text in zip(column.cells, ranges, strict=True)]
+    return replace(column, cells=cells, beside=printable(answer.words.get(name, "")) or "range")
 
 
 def _exact_column(name: str, values: Sequence[Any]) -> Column:

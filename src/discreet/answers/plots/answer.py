@@ -55,6 +55,7 @@ class Layout:
 WIDE: Final = Layout(460, 250, 200, 3, 96, 320)
 NARROW: Final = Layout(230, 230, 230, 1, 46, 96)
 """For a phone: what stands beside each other elsewhere stands below each other, and letters keep their size."""
+LAYOUTS: Final = {"wide": WIDE, "narrow": NARROW}
 
 
 def answer_chart(answer: Answer, theme: str = "light", layout: Layout = WIDE) -> ChartType:

@@ -12,18 +12,21 @@ from starlette.responses import Response
 
 from discreet.answers import Answer
 from discreet.answers.layout import answer_parts, budget_words, cost_words
-from discreet.answers.plots.answer import NARROW, WIDE, answer_chart
+from discreet.answers.plots.answer import LAYOUTS, answer_chart
 from discreet.answers.plots.embedded import picture, png_of, svg_of
+from discreet.answers.plots.points import picture_of
 from discreet.answers.saving import csv_of
 from discreet.answers.wire import answer_written
 from discreet.errors import Refused
+from discreet.printing import printable
 from discreet.server.api import CSV, Number, entry_of, json_response, recalled, recalled_work, task_of
 from discreet.server.pages.page_auth import Anybody, PageAccess
 from discreet.server.pages.snippets import curl, python_code
 
 router: Final = APIRouter(prefix="/data/{dataset}/answers", include_in_schema=False)
-MOST_DRAWN: Final = 60
-"""Rows beyond which a picture says less than the table."""
+MOST_DRAWN: Final = 500
+MOST_KEYS: Final = 60
+"""Rows beyond which a picture says less than the table, and texts below each other."""
 MOST_LISTED: Final = 1000
 """Rows of a page; the file has them all."""
 FILES: Final[dict[str, tuple[str, str, Callable[[Any], str | bytes]]]] = {
@@ -45,20 +48,27 @@ def _context(page_access: PageAccess, number: int) -> dict[str, Any]:
         "hidden": max(0, len(answer.rows) - MOST_LISTED),
         "cost": cost_words(answer.cost, answer.guarantee),
         "budget": budget_words(answer.used, answer.more),
-        "charts": _drawn(answer),
+        "chart": _drawn(answer),
+        "alt": printable(_alt(answer)),
         "python": python_code(url, page_access.name, entry.question, entry.call),
         "curl": curl(url, page_access.name, entry.question, entry.call),
     }
 
 
-def _drawn(answer: Answer) -> list[str] | None:
-    """The picture for wide pages and the one for phones; none where it would say less than the table, or nothing."""
-    if not answer.rows or not answer.noisy or len(answer.rows) > MOST_DRAWN:
-        return []
+def _drawn(answer: Answer) -> str | None:
+    """The picture for wide pages; none where it would say less than the table, or nothing."""
+    if not answer.rows or not answer.noisy or len(answer.rows) > MOST_DRAWN or _is_long(answer):
+        return ""
+    return picture(partial(answer_chart, answer), _alt(answer))
+
+
+def _alt(answer: Answer) -> str:
     names = ", ".join(answer.noisy)
-    alt = f"Dots with error bars: {names} for each of {len(answer.rows)} rows; the table below has the same numbers"
-    drawn = [picture(partial(answer_chart, answer, "light", layout), alt) for layout in (WIDE, NARROW)]
-    return [svg for svg in drawn if svg is not None] or None
+    return f"Dots with error bars: {names} for each of {len(answer.rows)} rows; the table below has the same numbers"
+
+
+def _is_long(answer: Answer) -> bool:
+    return any(panel.axis.kind == "text" and len(panel.axis.domain) > MOST_KEYS for panel in picture_of(answer).panels)
 
 
 @router.get("/{number}.json")
@@ -76,12 +86,18 @@ async def answer_csv(page_access: Anybody, number: Number) -> Response:
 
 
 @router.get("/{number}/chart.{kind}")
-async def chart_file(page_access: Anybody, number: Number, kind: Literal["svg", "png", "json"]) -> Response:
-    """The picture as a file, or its Vega-Lite specification."""
+async def chart_file(
+    page_access: Anybody,
+    number: Number,
+    kind: Literal["svg", "png", "json"],
+    layout: Literal["wide", "narrow"] = "wide",
+    theme: Literal["light", "dark"] = "light",
+) -> Response:
+    """The picture as a file, or its Vega-Lite specification. Phones show the narrow one, and load it only then."""
     media, ending, written = FILES[kind]
 
     def drawn() -> str | bytes:
-        return written(answer_chart(recalled(page_access.access, number)))
+        return written(answer_chart(recalled(page_access.access, number), theme, LAYOUTS[layout]))
 
     try:
         content = await page_access.dispatcher.light(drawn)
