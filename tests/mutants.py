@@ -52,13 +52,15 @@ LIMIT = 90
 OUTSIDE = 77
 """How a fork ends whose mutant changes more than functions."""
 TESTS: dict[str, list[str]] = {
-    "noise/__init__.py": ["tests/noise/test_public.py", "tests/noise/test_uniform.py"],
+    "noise/__init__.py": ["tests/accounting/test_names.py"],
+    "noise/draws.py": ["tests/noise/test_public.py", "tests/noise/test_uniform.py"],
     "noise/bits.py": ["tests/noise/test_bits.py", "tests/noise/test_forks.py"],
     "noise/integer.py": ["tests/noise/test_integer.py"],
     "noise/interval.py": ["tests/noise/test_interval.py"],
     "noise/race.py": ["tests/noise/test_race.py"],
     "noise/samplers.py": ["tests/noise/test_samplers.py", "tests/noise/test_public.py"],
     "noise/uniform.py": ["tests/noise/test_uniform.py"],
+    "accounting/__init__.py": ["tests/accounting/test_names.py"],
     "accounting/batch.py": ["tests/accounting/test_batch.py"],
     "accounting/loss_grid.py": ["tests/accounting/test_batch.py"],
     "accounting/passed.py": ["tests/accounting/test_passed.py"],

@@ -9,12 +9,10 @@ from __future__ import annotations
 
 import os
 from abc import ABC, abstractmethod
-from typing import Final, final
+from typing import TYPE_CHECKING, Final, final
 
-import numpy as np
-from numpy.typing import NDArray
-
-Words = NDArray[np.uint64]
+if TYPE_CHECKING:
+    from discreet.noise.uniform import Words
 
 
 class Bits(ABC):
@@ -28,7 +26,9 @@ class Bits(ABC):
 
     def words(self, count: int) -> Words:
         """`count` fresh 64-bit words, uniform and independent."""
-        return np.frombuffer(self.bytes(8 * count), dtype="<u8")
+        from numpy import frombuffer
+
+        return frombuffer(self.bytes(8 * count), dtype="<u8")
 
     def integer(self, width: int) -> int:
         """A uniform integer of `width` bits."""

@@ -25,8 +25,8 @@ from typing import Final, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.noise.bits import Bits, Words
-from discreet.noise.uniform import Integers
+from discreet.noise.bits import Bits
+from discreet.noise.uniform import Integers, Words
 
 Floats = NDArray[np.float64]
 Booleans = NDArray[np.bool_]

@@ -7,9 +7,10 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.noise.bits import Bits, Words
+from discreet.noise.bits import Bits
 
 Integers = NDArray[np.int64]
+Words = NDArray[np.uint64]
 Booleans = NDArray[np.bool_]
 COIN_BITS: Final = 53
 """Chances of coins are whole multiples of 2⁻⁵³: JavaScript's numbers hold them too."""
