@@ -58,6 +58,8 @@ class Frame:
     rows: Any
     names: tuple[str, ...]
     types: tuple[Written, ...]
+    spelled: tuple[str, ...]
+    """The types as Spark calls them."""
     files: frozenset[tuple[str, ...]]
     """What it lies in, as far as it lies in files."""
 
@@ -216,7 +218,7 @@ class SparkStaging:
     def _unique(self, table: Table, frame: Frame) -> Iterator[int]:
         if self.margin is None:
             for column in table.columns.values():
-                index = _index(frame, column.name)
+                index = index_of(frame, column.name)
                 if column.unique and index is not None:
                     yield index
 
@@ -227,7 +229,7 @@ class SparkStaging:
             return None
         if any(hop.table == table.name for other in self._owners() for hop in other.path):
             return None
-        return _index(frame, owner.path[0].column if owner.path else owner.column)
+        return index_of(frame, owner.path[0].column if owner.path else owner.column)
 
     def _owners(self) -> Iterator[Any]:
         return (table.owner for table in self.policy.tables.values() if table.owner is not None)
@@ -262,11 +264,12 @@ def _frame(spark: Any, table: Table) -> Frame:
     try:
         rows = _opened(spark, named)
         names = tuple(rows.columns)
-        types = tuple(written(held.dataType.simpleString()) for held in rows.schema.fields)
+        spelled = tuple(held.dataType.simpleString() for held in rows.schema.fields)
         files = frozenset(_known(file) for file in rows.inputFiles())
     except Exception as error:
         raise SourceError(table.name, *_problem(error, table.source)) from None
-    return Frame(rows.toDF(*map(text.field, range(len(names)))), names, types, files)
+    numbered = rows.toDF(*map(text.field, range(len(names))))
+    return Frame(numbered, names, tuple(map(written, spelled)), spelled, files)
 
 
 def _opened(spark: Any, named: Place) -> Any:
@@ -313,7 +316,7 @@ def _columns(policy: Policy, table: Table, frame: Frame) -> list[int]:
     return [index for index in held if frame.names[index].lower() in wanted]
 
 
-def _index(frame: Frame, wanted: str) -> int | None:
+def index_of(frame: Frame, wanted: str) -> int | None:
     """A column that is written, found as `Part` finds it."""
     spelled = [wanted, *(name for name in frame.names if name.lower() == wanted.lower())]
     index = next((frame.names.index(name) for name in spelled if name in frame.names), None)
