@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -20,7 +19,7 @@ LAST_BITS = ("pow", "exp", "ln", "log10")
 
 
 @pytest.fixture(scope="module")
-def session(spark: Any) -> Iterator[Any]:
+def session(spark: Any) -> Any:
     held = spark.newSession()
     for key, value in {"spark.sql.session.timeZone": "UTC", **SETTINGS}.items():
         held.conf.set(key, value)

@@ -21,7 +21,7 @@ from discreet.engines.problems import SourceError
 from discreet.errors import QueryFailed
 from discreet.ledger import Ledger
 from discreet.policy import Policy
-from discreet.policy.engines import POSTGRES
+from discreet.policy.engines import POSTGRES, SPARK
 
 MOST_OPEN: Final = 4
 """Engines over blocks that stay open for the next who asks about the same."""
@@ -104,6 +104,10 @@ class Versions:
             from discreet.engines.postgres_engine import Postgres
 
             return Postgres(self._policy, version, self._progress, self._among)
+        if self._policy.engine == SPARK:
+            from discreet.engines.spark.engine import Spark
+
+            return Spark(self._policy, version, self._progress, self._among)
         return DuckDB(self._policy, version, self._progress, self._among, blocks)
 
     def close(self) -> None:

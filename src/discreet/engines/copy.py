@@ -46,11 +46,12 @@ from discreet.engines.connection import connect, count_progress, scratch
 from discreet.engines.newer import forget_aside
 from discreet.engines.problems import SourceError
 from discreet.engines.sources import Report, Sources, demand_apart, first_line
+from discreet.engines.spark import copy as spark_copy
 from discreet.engines.stopping import beside
 from discreet.files import locked
 from discreet.noise import SYSTEM
 from discreet.policy import Column, Kind, Policy, Source, Table
-from discreet.policy.engines import DUCKDB, POSTGRES
+from discreet.policy.engines import DUCKDB, POSTGRES, SPARK
 from discreet.policy.layout import (
     BEFORE,
     BLOCK,
@@ -135,6 +136,7 @@ def forget_others(policy: Policy, version: int) -> None:
         from discreet.engines import postgres_copy as inside
 
         inside.forget(policy, secret(policy.state), version)
+    spark_copy.forget(policy, version)
 
 
 def secret(state: Path) -> str:
@@ -222,7 +224,7 @@ def _write(policy: Policy, version: int, target: Path, progress: Progress | None
         target.chmod(0o600)
         sources = Sources(policy, connection, folder, progress)
         sources.read_together(table.name for table in held_tables(policy))
-        sources.spark.key = hashlib.sha256(f"spark {key}".encode()).hexdigest()
+        sources.spark.key = spark_copy.key_of(key)
         sources.staging.aside = connection
         connection.execute(f"CREATE TABLE {MADE} AS SELECT {literal(called)} AS name")
         for table in held_tables(policy):
@@ -231,6 +233,8 @@ def _write(policy: Policy, version: int, target: Path, progress: Progress | None
         forget_aside(policy, sources.staging.used)
         if policy.engine == POSTGRES:
             _inside(policy, version, called, connection, progress)
+        if policy.engine == SPARK:
+            spark_copy.make(sources.spark, copy_path(policy, version), connection)
     return sources.reports
 
 

@@ -23,7 +23,7 @@ from discreet.engines.session import Scratch, rows
 from discreet.engines.stopping import Stopped, is_stopped
 from discreet.errors import QueryFailed, Refused
 from discreet.policy import Policy
-from discreet.policy.engines import POSTGRES
+from discreet.policy.engines import DUCKDB, POSTGRES, SPARK
 from discreet.policy.layout import copied_columns
 from discreet.quoting import name
 
@@ -107,7 +107,7 @@ def demand_runnable(
 ) -> None:
     """Refuse queries that cannot be run over the tables of a policy, whatever the rows are."""
     for query in queries:
-        if policy.engine == POSTGRES:
+        if policy.engine != DUCKDB:
             _demand_sayable(policy, query, schemas)
         tables = empty_tables(policy, digest)
         while not tables.runs(query, schemas):
@@ -119,21 +119,38 @@ def demand_runnable(
 
 def _demand_sayable(policy: Policy, query: Sql, schemas: Mapping[str, Mapping[str, str]]) -> None:
     """Refuse what the database that computes is not asked, by its text alone; what is refused is named."""
-    from discreet.engines.postgres_copy import Names
-    from discreet.engines.postgres_engine import RowsError, aggregate, is_private
+    from discreet.engines.postgres_engine import RowsError, is_private
     from discreet.engines.rewriting import UnknownError
 
     if not is_private(query, policy):
         return
     public = {table.name: copied_columns(table) for table in policy.tables.values() if table.is_public}
+    called, aggregate = _INSIDE[policy.engine]
     try:
-        aggregate(query, policy, Names("", 0, ""), {**public, **schemas})
+        aggregate(policy, query, {**public, **schemas})
     except RowsError:
         reason = "this reads rows one by one, and rows of these tables may not leave their database"
         raise Refused("statement-not-allowed", reason, "ask for counts, sums and averages") from None
     except UnknownError as unknown:
-        reason = f"PostgreSQL, which computes here, is not asked this: {unknown}"
+        reason = f"{called}, which computes here, is not asked this: {unknown}"
         raise Refused("statement-not-allowed", reason, "ask it in another way") from None
+
+
+def _in_postgres(policy: Policy, query: Sql, schemas: Mapping[str, Mapping[str, str]]) -> object:
+    from discreet.engines.postgres_copy import Names
+    from discreet.engines.postgres_engine import aggregate
+
+    return aggregate(query, policy, Names("", 0, ""), schemas)
+
+
+def _in_spark(policy: Policy, query: Sql, schemas: Mapping[str, Mapping[str, str]]) -> object:
+    from discreet.engines.spark.engine import aggregate
+
+    return aggregate(query, policy, schemas)
+
+
+_INSIDE: Final = {POSTGRES: ("PostgreSQL", _in_postgres), SPARK: ("Spark", _in_spark)}
+"""What each engine that is not DuckDB is called, and what says a query in its language."""
 
 
 def empty_tables(policy: Policy, digest: str) -> EmptyTables:

@@ -10,7 +10,8 @@ from discreet.policy.section import RuleError, Section
 
 DUCKDB: Final = "duckdb"
 POSTGRES: Final = "postgres"
-ENGINES: Final = (DUCKDB, POSTGRES)
+SPARK: Final = "spark"
+ENGINES: Final = (DUCKDB, POSTGRES, SPARK)
 
 
 def read_engine(value: object) -> str:
@@ -21,21 +22,26 @@ def read_engine(value: object) -> str:
 
 
 def check_engine(section: Section, engine: str, tables: Mapping[str, Table], *, schema: bool) -> None:
-    """Rows that may not leave their database lie in one: all private tables do."""
-    if engine != POSTGRES:
-        if schema:
-            section.at("engine_schema").report("is for an engine that is a database", "remove it")
+    """Where a database computes, all private tables lie in it."""
+    if schema and engine != POSTGRES:
+        section.at("engine_schema").report("is for an engine that is a database", "remove it")
+    if engine == DUCKDB:
         return
     private = [table for table in tables.values() if not table.is_public]
+    form, called = _INSIDE[engine]
     for table in private:
         here = section.at("tables", table.name)
-        if table.source.format is not Format.POSTGRES:
-            fix = "name a table of PostgreSQL, or leave engine out"
+        if table.source.format is not form:
+            fix = f"name a table of {called}, or leave engine out"
             here.at("source").report("lies outside of the database that computes", fix)
-        elif table.source.login != private[0].source.login:
+        elif (table.source.login, table.source.cluster) != (private[0].source.login, private[0].source.cluster):
             fix = f"write the address that {private[0].name} has"
             here.at("source").report("is another address, and one database computes", fix)
         if table.stream is not None:
             here.at("stream").report("blocks are files beside the policy", "leave engine out, or the stream")
         if table.source.newer_by is not None:
             here.at("newer_by").report("is for rows that leave the database", "remove it")
+
+
+_INSIDE: Final = {POSTGRES: (Format.POSTGRES, "PostgreSQL"), SPARK: (Format.SPARK, "Spark")}
+"""Where private tables lie, for each engine that is not DuckDB."""

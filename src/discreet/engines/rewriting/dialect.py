@@ -66,6 +66,8 @@ class Dialect:
     semi: str | None = None
     """How SEMI joins are called; None where they have to be written as EXISTS."""
     anti: str | None = None
+    unordered: str = ""
+    """What stands in a window of ranks that has no order."""
 
     def call(self, function: str, arguments: Sequence[Term], forms: Sequence[Form]) -> Term:
         """The call of a function, by the first of its forms whose types fit."""

@@ -345,7 +345,7 @@ class Printer:
         else:
             raise UnknownError(kind)
         over = f"PARTITION BY {', '.join(term.text for term in partitions)} " if partitions else ""
-        over += f"ORDER BY {self.ordered(orders)} " if orders else ""
+        over += f"ORDER BY {self.ordered(orders)} " if orders else self.dialect.unordered if kind in _RANKS else ""
         return Term(f"({called.text} OVER ({over}{frame}))", called.type)
 
     def _frame(self, node: Node, scope: Scope) -> str:

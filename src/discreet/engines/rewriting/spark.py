@@ -441,6 +441,10 @@ def _blanks() -> str:
 def _cased(case: str) -> Rule:
     def rule(arguments: Sequence[Term]) -> Term:
         (value,) = (DIALECT.as_type(term, TEXT) for term in arguments)
+        constant = arguments[0].constant
+        if constant is not None:
+            changed = constant.translate(str.maketrans(*_letters(case)))
+            return Term(text_literal(changed), TEXT, constant=changed)
         letters, others = map(text_literal, _letters(case))
         plain = f"octet_length({value}) = char_length({value})"
         return Term(f"(CASE WHEN {plain} THEN {case}({value}) ELSE translate({value}, {letters}, {others}) END)", TEXT)
@@ -503,4 +507,5 @@ DIALECT: Final = Dialect(
     collected="collect_list(struct({}))",
     semi="LEFT SEMI JOIN",
     anti="LEFT ANTI JOIN",
+    unordered="ORDER BY NULL ",
 )

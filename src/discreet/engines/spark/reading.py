@@ -18,7 +18,7 @@ the last. What goes wrong before rows are read is told as it is; afterwards ther
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -122,6 +122,26 @@ class SparkStaging:
             for table in tables:  # what was read of others is of a moment that is over
                 self._parts.setdefault(table.name, SourceError(table.name, failure.reason, failure.fix))
 
+    def make(
+        self, tables: list[Table], targets: Mapping[str, Path], made: Callable[[Table, Mapping[str, Frame]], Any]
+    ) -> None:
+        """Have Spark write what is made of these tables, at one moment, into folders that stay."""
+        cluster, label = tables[0].source.cluster, tables[0].name
+        assert cluster is not None
+        with session(cluster, self.policy.state, label) as spark:
+            frames = {table.name: _frame(spark, table) for table in tables}
+            self._demand_apart(spark, cluster, frames)
+            for failure in self._parts.values():
+                if isinstance(failure, SourceError):
+                    raise failure
+            if not cluster.is_local:
+                self._demand_shared(spark, label)
+            for table in tables:
+                self._written(spark, table.name, made(table, frames), targets[table.name])
+            for table in tables:
+                if _frame(spark, table).files != frames[table.name].files:
+                    raise SourceError(table.name, *CHANGED)
+
     def _found(self, spark: Any, tables: list[Table]) -> dict[str, Frame]:
         """Those that are there; what is wrong with one is its own, and others are read."""
         frames = {}
@@ -164,17 +184,7 @@ class SparkStaging:
         target = self.scratch / f"spark-{list(self.policy.tables).index(table.name)}"
         wanted = _columns(self.policy, table, frame)
         rows = self._bounded(table, frame, wanted)
-        from pyspark.sql import Observation
-        from pyspark.sql import functions as f
-
-        counted = Observation("discreet")
-        with _reading(table.name, INTERRUPTED), interruptible(spark), self._told(spark, table.name):
-            rows.observe(counted, f.count(f.lit(1)).alias("rows")).write.parquet(_address(target))
-            count = counted.get["rows"]
-        files = sorted(str(file) for file in target.glob("*.parquet"))
-        with _reading(table.name, INTERRUPTED):
-            if _count(files) != count:
-                raise SourceError(table.name, *APART)
+        files = self._written(spark, table.name, rows, target)
         columns = {
             column: (
                 text.field(index)
@@ -187,6 +197,21 @@ class SparkStaging:
             for index, (column, held) in enumerate(zip(frame.names, frame.types, strict=True))
         }
         return Part(text.reading_parquet(files), columns)
+
+    def _written(self, spark: Any, label: str, rows: Any, target: Path) -> list[str]:
+        """Have Spark write rows; the files, which hold as many as it counted."""
+        from pyspark.sql import Observation
+        from pyspark.sql import functions as f
+
+        counted = Observation("discreet")
+        with _reading(label, INTERRUPTED), interruptible(spark), self._told(spark, label):
+            rows.observe(counted, f.count(f.lit(1)).alias("rows")).write.parquet(_address(target))
+            count = counted.get["rows"]
+        files = sorted(str(file) for file in target.glob("*.parquet"))
+        with _reading(label, INTERRUPTED):
+            if _count(files) != count:
+                raise SourceError(label, *APART)
+        return files
 
     def _bounded(self, table: Table, frame: Frame, wanted: list[int]) -> Any:
         """The columns that are wanted, of the rows that may be used."""

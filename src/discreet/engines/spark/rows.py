@@ -2,9 +2,9 @@
 
 Columns, ranks and masks are those of `engines.copy`, and so is their theorem: they are functions of a unit's own rows
 and the key. The hash is Spark's own: of a unit that has more rows than it may have, other rows are here than DuckDB
-would take. Expressions are frames, in which names of columns are never parsed, and no value makes any fail. Where DuckDB
-reads any type, here a column has the type that the policy declares, or one that holds the same values: what a text
-means as a number differs between engines.
+would take. Names of a source's columns are never parsed, and no value makes an expression fail. Where DuckDB reads any
+type, here a column has the type that the policy declares, or one that holds the same values: what a text means as a
+number differs between engines.
 """
 
 from __future__ import annotations
@@ -133,7 +133,9 @@ def _typed(label: str, column: Column, frame: Frame) -> Any:
     typed = form(of(value)).cast(_STORED[column.kind])
     if column.values is None:
         return typed
-    listed = [f.lit(str(each) if column.kind is Kind.DATE else each).cast(_STORED[column.kind]) for each in column.values]
+    listed = [
+        f.lit(str(each) if column.kind is Kind.DATE else each).cast(_STORED[column.kind]) for each in column.values
+    ]
     return f.when(typed.isin(*listed), typed)
 
 
@@ -241,4 +243,9 @@ def _in_steps(column: Column) -> Any:
     held, step = _column(column.name), float(column.step)
     top, bottom = float(high * column.step), float(low * column.step)
     floored = f.floor(held / f.lit(step) + f.lit(0.5)).cast("bigint")
-    return f.when(held >= f.lit(top), f.lit(high)).when(held <= f.lit(bottom), f.lit(low)).otherwise(floored).cast("bigint")
+    return (
+        f.when(held >= f.lit(top), f.lit(high))
+        .when(held <= f.lit(bottom), f.lit(low))
+        .otherwise(floored)
+        .cast("bigint")
+    )

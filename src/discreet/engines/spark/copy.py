@@ -1,0 +1,126 @@
+"""The bounded, ranked copy that Spark makes and asks itself (`engine = "spark"`): Parquet in the state folder.
+
+Its folder lies beside the file of the copy, which holds the public tables, and is called like it. It is complete before
+that file has its name, and never changed again.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import shutil
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Final
+
+import duckdb
+
+from discreet.engines.rewriting.spark import TYPES as NAMES
+from discreet.engines.rewriting.spark import identifier
+from discreet.engines.rewriting.statements import Stored
+from discreet.engines.rewriting.terms import TYPES as KINDS
+from discreet.engines.rewriting.terms import WHOLE
+from discreet.engines.spark.reading import SparkStaging
+from discreet.engines.spark.rows import owned, ranked
+from discreet.policy import Policy
+from discreet.policy.layout import copied_columns
+from discreet.policy.model import Cluster
+from discreet.quoting import literal, name
+
+ENDING: Final = ".spark"
+SECRET_VIEW: Final = "discreet_made"
+_FOLDER: Final = re.compile(r"([0-9]+)\.[0-9a-f]{16}\.spark")
+
+
+def folder_of(copy: Path) -> Path:
+    """The folder beside the file of a copy."""
+    return copy.with_suffix(ENDING)
+
+
+def key_of(secret: str) -> str:
+    """The key of hashes in Spark, whose plans may be written down: not the secret, but made from it."""
+    return hashlib.sha256(f"spark {secret}".encode()).hexdigest()
+
+
+def cluster_of(policy: Policy) -> Cluster:
+    """The Spark of all private tables: the policy has one (`policy.engines`)."""
+    cluster = next(iter(policy.private_tables.values())).source.cluster
+    assert cluster is not None
+    return cluster
+
+
+def make(staging: SparkStaging, target: Path, connection: duckdb.DuckDBPyConnection) -> None:
+    """Make the copy of all private tables, by Spark itself, and put the public ones beside them. Under the lock."""
+    policy, folder = staging.policy, folder_of(target)
+    shutil.rmtree(folder, ignore_errors=True)  # of somebody who was killed
+    folder.mkdir(mode=0o700)
+    done = False
+    try:
+        private = list(policy.private_tables.values())
+        staging.make(
+            private,
+            {table.name: folder / str(_number(policy, table.name)) for table in private},
+            lambda table, frames: ranked(owned(policy, table, frames), table, staging.key),
+        )
+        for table in policy.tables.values():
+            if table.is_public:
+                held = connection.execute(f"DESCRIBE {name(table.name)}").fetchall()
+                _write_public(
+                    connection, table.name, {row[0]: row[1] for row in held}, folder / str(_number(policy, table.name))
+                )
+        done = True
+    finally:
+        if not done:
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+def _write_public(connection: duckdb.DuckDBPyConnection, label: str, columns: Mapping[str, str], target: Path) -> None:
+    """A public table, as Spark reads it: whole numbers have 64 bits there."""
+    target.mkdir(mode=0o700)
+    listed = [
+        f"CAST({name(column)} AS BIGINT) AS {name(column)}" if KINDS[kind] == WHOLE else name(column)
+        for column, kind in usable(columns).items()
+    ]
+    rows = f"SELECT {', '.join(listed) or '1::BIGINT AS one'} FROM {name(label)}"
+    connection.execute(f"COPY ({rows}) TO {literal(str(target / 'rows.parquet'))} (FORMAT parquet)")
+
+
+def usable(columns: Mapping[str, str]) -> dict[str, str]:
+    """Those columns whose types Spark has."""
+    return {column: kind for column, kind in columns.items() if kind in KINDS and KINDS[kind] in NAMES}
+
+
+def _number(policy: Policy, label: str) -> int:
+    return list(policy.tables).index(label)
+
+
+def view(policy: Policy, label: str) -> str:
+    """What a table is called in sessions."""
+    return f"discreet_{_number(policy, label)}"
+
+
+def stored(policy: Policy, schemas: Mapping[str, Mapping[str, str]]) -> dict[str, Stored]:
+    """The tables as queries find them; `schemas` are the columns of public ones."""
+    return {
+        table.name: Stored(
+            identifier(view(policy, table.name)),
+            usable(schemas.get(table.name, {}) if table.is_public else copied_columns(table)),
+        )
+        for table in policy.tables.values()
+    }
+
+
+def show(held: Any, policy: Policy, folder: Path, key: str) -> None:
+    """Let a session know the tables by their names."""
+    for table in policy.tables.values():
+        rows = held.read.parquet(f"file://{folder.resolve() / str(_number(policy, table.name))}")
+        rows.createOrReplaceTempView(view(policy, table.name))
+    held.createDataFrame([(key,)], "secret string").createOrReplaceTempView(SECRET_VIEW)
+
+
+def forget(policy: Policy, version: int) -> None:
+    """Remove the copies of all other data versions."""
+    for left in (policy.state / "data").iterdir():
+        named = _FOLDER.fullmatch(left.name)
+        if named and int(named[1]) != version and not left.is_symlink():
+            shutil.rmtree(left, ignore_errors=True)
