@@ -26,6 +26,7 @@ from discreet.engines.engine import Engine
 from discreet.engines.memory import Memory
 from discreet.engines.postgres_engine import Postgres
 from discreet.engines.session import Session
+from discreet.engines.spark.engine import Spark
 from discreet.errors import QueryFailed
 from discreet.policy import Policy, parse
 from discreet.policy.layout import copied_columns
@@ -91,8 +92,9 @@ ENGINES: Final[dict[type[Session], Callable[[Policy], Engine]]] = {
     Stage: lambda policy: Stage(policy, TABLES),
 }
 
-ELSEWHERE: Final = {Postgres}
-"""Those that need a server, and answer aggregates alone: `tests.engines.contract` asks them the whole language."""
+ELSEWHERE: Final = {Postgres, Spark}
+"""Those that need a server, and answer aggregates alone: `tests.engines.contract` and `tests.spark` ask them the whole
+language."""
 
 
 def test_all_engines_are_in_the_table() -> None:

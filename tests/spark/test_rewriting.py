@@ -9,7 +9,8 @@ import pytest
 from discreet.composed import sql
 from discreet.engines.connection import isolated
 from discreet.engines.rewriting import rewritten
-from discreet.engines.rewriting.spark import DIALECT, SETTINGS, TYPES
+from discreet.engines.rewriting.spark import DIALECT, SETTINGS
+from discreet.engines.rewriting.spark_forms import TYPES
 from discreet.engines.rewriting.statements import Stored
 from discreet.engines.rewriting.terms import TYPES as KINDS
 from tests.engines.contract.test_hostile import FORMS, alike, combined

@@ -15,8 +15,8 @@ from typing import Any, Final
 
 import duckdb
 
-from discreet.engines.rewriting.spark import TYPES as NAMES
-from discreet.engines.rewriting.spark import identifier
+from discreet.engines.rewriting.spark_forms import TYPES as NAMES
+from discreet.engines.rewriting.spark_forms import identifier
 from discreet.engines.rewriting.statements import Stored
 from discreet.engines.rewriting.terms import TYPES as KINDS
 from discreet.engines.rewriting.terms import WHOLE

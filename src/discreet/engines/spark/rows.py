@@ -197,8 +197,8 @@ def ranked(rows: Any, table: Table, key: str) -> Any:
     for label in sorted(column.name for column in table.columns.values() if column.unique):
         turn = f.row_number().over(Window.partitionBy(unit, _column(label)).orderBy(*order))
         rows = rows.withColumn(_TURN, turn).filter(_column(label).isNull() | (f.col(_TURN) == 1)).drop(_TURN)
-    place = f.row_number().over(Window.partitionBy(unit).orderBy(*order)).cast("bigint")
-    rows = rows.withColumn(ROW, place).filter(f.col(ROW) <= table.max_rows)
+    rank = f.row_number().over(Window.partitionBy(unit).orderBy(*order)).cast("bigint")
+    rows = rows.withColumn(ROW, rank).filter(f.col(ROW) <= table.max_rows)
     columns = {UNIT: unit, ROW: f.col(ROW), **{label: _column(label) for label in table.columns}}
     for label in ranked_keys(table):
         columns |= _ranks(table, table.columns[label], key)
