@@ -64,11 +64,14 @@ class Execution:
         return portal.fields
 
     async def _select_fields(self, select: Select, portal: Portal) -> Any:
+        if portal.prepared.is_used:  # again: what is parsed counts as a request, and once
+            self.admit()
+        portal.prepared.is_used = True
         if portal.prepared.about_catalogue is not None:
             await self._look_up(portal)
             return portal.fields
-        text = questions.plain(select.text, list(self.dataset.curator.policy.tables))
-        probe = await self.light(questions.probe_of, text)
+        text, probe = await self.light(questions.read, select.text, list(self.dataset.curator.policy.tables))
+        portal.text = text
         if probe is not None:
             portal.rows, portal.tag = [], "SELECT"
             known = None if probe.table is None else questions.table_fields(self.dataset, probe.table)
@@ -139,8 +142,7 @@ class Execution:
 
     async def _ask(self, select: Select, portal: Portal) -> None:
         """A query of tables: charged before data is touched, or free if it is cached."""
-        text = questions.plain(select.text, list(self.dataset.curator.policy.tables))
-        question = self._asked(text, portal)
+        question = self._asked(portal.text, portal)
         self.admit()
         answer = await self._told_where(self._outcome(question, portal), select.offset)
         portal.rows = questions.rows_of(answer, with_errors=portal.settings.with_errors)

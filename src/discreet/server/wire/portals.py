@@ -22,7 +22,7 @@ MAX_CHARACTERS: Final = 2**21
 """Of all prepared statements of a session, and of the values of all its portals."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, eq=False)
 class Prepared:
     """A statement that was parsed: what it is, and the types of its parameters."""
 
@@ -30,6 +30,8 @@ class Prepared:
     statement: Statement
     types: tuple[int, ...]
     about_catalogue: Question | None = None
+    is_used: bool = False
+    """Something was planned or looked up for it."""
 
 
 @dataclass(slots=True, eq=False)
@@ -46,6 +48,8 @@ class Portal:
     """It outlives its transaction."""
     fields: tuple[Field, ...] | None = None
     is_described: bool = False
+    text: str = ""
+    """Of a query: as the planner reads it."""
     rows: list[tuple[Any, ...]] | None = None
     notice: Notice | None = None
     tag: str = ""

@@ -15,7 +15,7 @@ from pydantic import ValidationError
 from discreet.answers import Answer
 from discreet.answers.call import Call
 from discreet.answers.frames import Column, columns_of
-from discreet.answers.layout import cost_words, remaining_words
+from discreet.answers.layout import answer_parts
 from discreet.curator.shape import Shape
 from discreet.policy import Kind
 from discreet.server import requests
@@ -81,6 +81,12 @@ def _sent(value: Any) -> Any:
 
 def is_explanation(text: str) -> bool:
     return text[:7].upper() == "EXPLAIN"
+
+
+def read(text: str, tables: Sequence[str]) -> tuple[str, Probe | None]:
+    """The text as the planner reads it, and the probe that it is."""
+    said = plain(text, tables)
+    return said, probe_of(said)
 
 
 def plain(text: str, tables: Sequence[str]) -> str:
@@ -217,12 +223,8 @@ def rows_of(answer: Answer, *, with_errors: bool) -> list[tuple[Any, ...]]:
 
 
 def notice_of(answer: Answer) -> Notice:
-    """What it cost and what remains; in detail the notes, and the receipt."""
+    """What it cost and what remains, as everywhere else; in detail the rest of what is shown below a table."""
     if answer.dummy:
         return Notice("dummy data: this says nothing about the real rows, and cost nothing")
-    if not answer.receipt and answer.loss.is_zero:
-        return Notice("free: nothing private was read", "\n".join(answer.notes))
-    words = "cached: free" if answer.cached else f"cost {cost_words(answer.cost, answer.guarantee)}"
-    noise = [f"{name}: {text}" for name, text in answer.noise.items() if text]
-    detail = "\n".join(dict.fromkeys([*noise, *answer.notes, f"receipt {answer.receipt}"]))
-    return Notice(f"{words}; remaining {remaining_words(answer.remaining)}", detail)
+    parts = answer_parts(answer, most=0)
+    return Notice("".join(span.text for span in parts.lines[-1]), "\n".join(parts.notes))
