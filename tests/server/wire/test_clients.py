@@ -12,9 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import asyncpg
-import pandas
 import pytest
-import sqlalchemy
 
 from tests.server.running import ENDLESS, Running
 from tests.server.wire.client import address
@@ -125,6 +123,9 @@ def test_asyncpg(server: Running) -> None:
 
 @pytest.mark.slow
 def test_sqlalchemy_and_pandas(server: Running) -> None:
+    import pandas
+    import sqlalchemy
+
     where = address(server)
     engine = sqlalchemy.create_engine(
         f"postgresql+psycopg://me:{where['password']}@127.0.0.1:{where['port']}/hospital",

@@ -128,6 +128,19 @@ def test_messages_in_the_wrong_order(server: Running) -> None:
         assert failure(raw.ask(parse("SELECT $60000")))["C"] == "54023"
 
 
+def test_what_is_told_steers_no_terminal(server: Running) -> None:
+    with known(server) as raw:
+        for text in (
+            'SET "a\x1b[2J" = 1',
+            'FETCH "a\x1b[2J"',
+            'SELECT * FROM pg_catalog."a\x1b[2J"',
+            'SELECT "a\x1b[2J"(1)',
+        ):
+            raw.send(query(text))
+            told = failure(raw.until())
+            assert "\x1b" not in "".join(told.values())
+
+
 def test_a_session_holds_so_much_and_no_more(server: Running) -> None:
     with known(server) as raw:
         raw.send(b"".join(parse("SELECT 1", f"s{number}") for number in range(520)) + framed(b"S"))

@@ -88,7 +88,7 @@ def test_how_connections_begin() -> None:
     assert protocol.startup_of(struct.pack("!iII", protocol.CANCEL, 2**31, 2**32 - 1)) == Cancel(2**31, 2**32 - 1)
 
 
-@settings(max_examples=150)
+@settings(max_examples=80)
 @given(st.binary(max_size=60), st.sampled_from(sorted(protocol.FRONTEND)))
 def test_any_bytes_are_a_message_or_malformed(data: bytes, letter: bytes) -> None:
     for read in (lambda: protocol.startup_of(data), lambda: protocol.message_of(letter, data)):

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from discreet.errors import BudgetExhausted, Problem, Refused
+from discreet.printing import lines_of
 
 COST: Final = (
     "SET discreet.epsilon = 0.1 (or discreet.rho, or discreet.error: the half-width that you want), then ask again"
@@ -45,7 +46,8 @@ class Failed(Exception):  # noqa: N818  (it did)
 
     def __init__(self, state: str, message: str, hint: str = "", *, code: str = "", position: int = 0) -> None:
         super().__init__(message)
-        self.state, self.message, self.hint, self.position = state, message, hint, position
+        self.state, self.position = state, position
+        self.message, self.hint = lines_of(message), lines_of(hint)  # what clients wrote must not steer a terminal
         self.code = code or "statement-not-allowed"
         """As HTTP and the log call it."""
 
@@ -80,4 +82,4 @@ class Notice:
     detail: str = ""
 
     def fields(self) -> dict[str, str]:
-        return {"S": "NOTICE", "V": "NOTICE", "C": "00000", "M": self.message, "D": self.detail}
+        return {"S": "NOTICE", "V": "NOTICE", "C": "00000", "M": lines_of(self.message), "D": lines_of(self.detail)}
