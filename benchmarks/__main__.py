@@ -20,6 +20,7 @@ from benchmarks import (
     federated,
     learn,
     ledger,
+    ledger_postgres,
     local,
     noise,
     postgres,
@@ -40,7 +41,8 @@ MODULES = {"noise": noise, "start": start, "ledger": ledger, "private_copy": pri
            "quantiles": quantiles, "auditor": auditor, "server": server,
            "learn": learn, "release": release, "release_logs": release_logs, "synthetic": synthetic,
            "local": local, "federated": federated, "validation": validation, "stream": stream,
-           "blocks": blocks, "postgres": postgres, "pushdown": pushdown}  # fmt: skip
+           "blocks": blocks, "postgres": postgres, "pushdown": pushdown,
+           "ledger_postgres": ledger_postgres}  # fmt: skip
 PARTS = {**MODULES, **learn.PARTS}
 """What can be named: parts of `learn` too."""
 PEERS = ("opendp",)

@@ -108,9 +108,11 @@ def forge(path: Path, edit: Callable[[int, Record], None], *, seal: bool = False
         beside(path, ".seal").unlink(missing_ok=True)
 
 
-def child(scenario: str, *arguments: object, timeout: float = 600, wrapped: Iterable[str] = ()) -> Any:
+def child(
+    scenario: str, *arguments: object, timeout: float = 600, wrapped: Iterable[str] = (), module: str = "children"
+) -> Any:
     """Run a scenario of `tests.ledger.children` in a process of its own; what it found."""
-    command = [*wrapped, sys.executable, "-m", "tests.ledger.children", scenario, *map(str, arguments)]
+    command = [*wrapped, sys.executable, "-m", f"tests.ledger.{module}", scenario, *map(str, arguments)]
     run = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=timeout, check=False)
     assert run.returncode == 0, run.stderr
     return json.loads(run.stdout.splitlines()[-1])

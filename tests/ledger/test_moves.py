@@ -2,54 +2,34 @@
 
 from __future__ import annotations
 
-import os
-import sys
-from collections.abc import Callable
+import json
 from contextlib import closing
 from fractions import Fraction
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import pytest
 
 from discreet.accounting import Pure
 from discreet.accounting.record import Key
-from discreet.ledger import Acceptance, Grant, Ledger, LedgerDamaged, LedgerError, Marks
+from discreet.curator.state import back_up_ledger, balances, open_ledger, verify_ledger
+from discreet.ledger import Acceptance, Ledger, LedgerDamaged, LedgerError, Marks
 from discreet.ledger.codec import encode, link
 from discreet.ledger.homes import Home, InDatabase, InFile
-from discreet.ledger.moving import move
 from discreet.ledger.postgres import session, store
 from discreet.ledger.postgres.session import SERVER
 from discreet.ledger.sqlite.store import Sqlite
 from discreet.ledger.state import State
-from tests.ledger.helpers import spend
+from discreet.policy import read
+from tests.cli.runs import run
+from tests.ledger.crowds import TEN, is_open, moved
+from tests.ledger.helpers import child, spend
 from tests.postgres import ledgers
-from tests.postgres.cluster import Cluster
-
-TEN: Final = Grant.of(Fraction(10), None)
+from tests.postgres.cluster import OWNER, Cluster
 
 
 def opened(home: Home, marks: Marks | None, accept: Acceptance | None = None) -> Ledger:
     return Ledger(home.store(marks, accept), TEN, shares={}, protected="p")
-
-
-def moved(source: Home, target: Home, marks: Marks | None) -> State:
-    return move(source, target, lambda: opened(source, marks), marks)
-
-
-def is_open(home: Home, marks: Marks | None) -> bool:
-    """Whether charges are accepted there. Where nothing is yet, none are: what is begun there is another ledger."""
-    with closing(home.store(as_it_is=True)) as journal:
-        if journal.last() is None:
-            return False
-    try:
-        with opened(home, marks) as ledger:
-            spend(ledger, Pure(Fraction(1, 100)))
-    except LedgerError as error:
-        if "was moved to" not in str(error):
-            raise
-        return False
-    return True
 
 
 @pytest.fixture
@@ -62,6 +42,7 @@ def homes(postgres: Cluster, quick: Path) -> dict[str, Home]:
     return {"file": InFile(quick / "ledger.sqlite"), "database": InDatabase(ledgers.prepared(postgres))}
 
 
+SECRET: Final = "hunter2"
 WAYS: Final = [("file", "database"), ("database", "file")]
 
 
@@ -76,8 +57,7 @@ def test_a_ledger_goes_on_where_it_was_moved(
     with opened(old, known) as ledger:
         receipt = spend(ledger, Pure(1), answer=b"42", plan="p", key=Key("k", "r"))
         rows = list(ledger._store.rows())
-    state = moved(old, new, known)
-    assert (state.head, state.home is None) == (len(rows) + 2, way[1] == "file")
+    assert moved(old, new, known) == len(rows) + 2
     assert is_open(new, known)
     assert not is_open(old, known)
     with opened(new, known) as ledger:
@@ -90,10 +70,10 @@ def test_a_ledger_goes_on_where_it_was_moved(
     report = old.verify([receipt], known)
     assert (report.problems, report.moved) == ((), str(new))
     assert new.verify([receipt], known).problems == ()
-    assert moved(new, old, known).head == len(rows) + 5
+    assert moved(new, old, known) == len(rows) + 5
     assert is_open(old, known)
     assert not is_open(new, known)
-    assert moved(old, new, known).head == len(rows) + 8
+    assert moved(old, new, known) == len(rows) + 8
     assert is_open(new, known)
     assert new.verify([receipt], known).problems == old.verify([receipt], known).problems == ()
 
@@ -280,66 +260,6 @@ def test_another_host_may_open_it_at_once(homes: dict[str, Home], marks: Marks, 
     assert home.is_begun(None)
 
 
-# killed in the middle
-
-
-def dies(body: Callable[[], object], after: int) -> int:
-    """Run the body in a process that is gone after so many calls of the ledger's functions; how many there were."""
-    reader, writer = os.pipe()
-    process = os.fork()
-    if process:
-        os.close(writer)
-        with os.fdopen(reader) as pipe:
-            count = int(pipe.read() or after)
-        os.waitpid(process, 0)
-        return count
-    calls = 0
-
-    def profiled(frame: Any, *_: Any) -> None:
-        nonlocal calls
-        if "/discreet/ledger/" in frame.f_code.co_filename:
-            calls += 1
-            if calls == after:
-                os._exit(9)
-
-    try:
-        sys.setprofile(profiled)
-        body()
-        sys.setprofile(None)
-        os.write(writer, str(calls).encode())
-    finally:
-        os._exit(0)
-
-
-@pytest.mark.parametrize("points", [4, pytest.param(120, marks=pytest.mark.slow)])
-@pytest.mark.parametrize("way", WAYS, ids="-".join)
-def test_a_move_that_dies_leaves_at_most_one_open_and_is_finished(
-    postgres: Cluster, quick: Path, marks: Marks, way: tuple[str, str], points: int
-) -> None:
-    after, total, closed = 0, 0, 0
-    for point in range(points + 1):
-        folder = quick / str(point)
-        folder.mkdir()
-        homes: dict[str, Home] = {
-            "file": InFile(folder / "ledger.sqlite"),
-            "database": InDatabase(ledgers.prepared(postgres)),
-        }
-        old, new = (homes[each] for each in way)
-        with opened(old, marks) as ledger:
-            receipt = spend(ledger, Pure(1), answer=b"42", plan="p")
-        calls = dies(lambda old=old, new=new: moved(old, new, marks), after)  # type: ignore[misc]
-        total = total or calls
-        open_ = [is_open(home, marks) for home in (old, new)]
-        assert open_ != [True, True]
-        closed += not any(open_)
-        if not open_[1]:
-            moved(old, new, marks)
-        assert [is_open(home, marks) for home in (old, new)] == [False, True]
-        assert new.verify([receipt], marks).problems == ()
-        after = 1 + total * (point + 1) // (points + 1)
-    print(f"{points} kills among {total} calls, {closed} of them between closing and opening")
-
-
 def test_totals_say_where_the_journal_is(homes: dict[str, Home], monkeypatch: pytest.MonkeyPatch) -> None:
     """Whoever opens it from totals on knows the place as well; a last record is followed by no totals."""
     monkeypatch.setattr("discreet.ledger.ledger.TOTALS_EVERY", 4)
@@ -356,3 +276,57 @@ def test_totals_say_where_the_journal_is(homes: dict[str, Home], monkeypatch: py
     moved(old, new, None)
     assert is_open(new, None)
     assert new.verify([], None).problems == ()
+
+
+# killed in the middle
+
+
+@pytest.mark.parametrize("points", [4, pytest.param(100, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("outward", [True, False])
+def test_a_move_that_dies_leaves_at_most_one_open_and_is_finished(
+    postgres: Cluster, quick: Path, outward: bool, points: int
+) -> None:
+    ends = child("dying_moves", postgres.folder, postgres.port, quick, outward, points, module="crowds")
+    print(ends)
+    assert ends["two"] == 0
+    assert ends["old"] + ends["new"] + ends["none"] == points + 1
+    assert min(ends["old"], ends["new"]) > 0
+
+
+# as people do it
+
+
+def test_a_ledger_is_prepared_and_moved_by_commands(
+    postgres: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DISCREET_MARKS", str(tmp_path / "marks"))
+    (tmp_path / "visits.csv").write_text("id\n1\n2\n", encoding="utf-8")
+    path, schema = tmp_path / "clinic.toml", ledgers.prepared(postgres).schema
+    text = 'budget = { epsilon = 3 }\nunit = { name = "p" }\ntables.t = { source = "visits.csv", unit = "id" }\n'
+    path.write_text(text, encoding="utf-8")
+    policy = read(path)
+    with open_ledger(policy) as ledger:
+        spend(ledger, Pure(1, unit="p"), answer=b"42", plan="p")
+    owner, curator = (postgres.address(user=user) for user in (OWNER, ledgers.ROLE))
+    assert "there already" in run("ledger", "prepare", owner, "--role", ledgers.ROLE, "--schema", schema).output
+    told = run("ledger", "prepare", owner, "--role", ledgers.ROLE, "--schema", f"{schema}_2", "--json")
+    assert json.loads(told.output)["prepared"] is True
+    refused = run("ledger", "prepare", f"postgresql://me:{SECRET}@db/x", "--role", "r", code=5)
+    assert SECRET not in refused.output
+    run("ledger", "move", str(path), "--to", curator, "--schema", "nowhere", code=5)
+    out = run("ledger", "move", str(path), "--to", curator, "--schema", schema).output
+    assert f'url = "{curator}", schema = "{schema}"' in out
+    assert "closed here for good" in run("ledger", "verify", str(path)).output
+    with pytest.raises(LedgerError, match="was moved to"):
+        open_ledger(policy)
+    path.write_text(f'{text}[ledger]\nurl = "{curator}"\nschema = "{schema}"\n', encoding="utf-8")
+    policy = read(path)
+    assert balances(policy)[None].spent.epsilon == 1
+    assert verify_ledger(policy).sound
+    assert back_up_ledger(policy, tmp_path / "backup.sqlite").charges == 1
+    back = json.loads(run("ledger", "move", str(path), "--to", str(policy.state), "--json").output)
+    assert back["moved"] == str(policy.state / "ledger.sqlite")
+    path.write_text(text, encoding="utf-8")
+    with open_ledger(read(path)) as ledger:
+        assert ledger.balance().spent.epsilon == 1
+    assert "remove [ledger]" in run("ledger", "move", str(path), "--to", str(tmp_path / "s")).output

@@ -14,7 +14,7 @@ import subprocess
 import tempfile
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -27,7 +27,7 @@ OWNER: Final = "postgres"
 TRIES: Final = 5
 SETTINGS: Final = {
     "shared_buffers": "16MB",
-    "max_connections": "20",
+    "max_connections": "50",
     "autovacuum": "off",
     "log_min_duration_statement": "-1",
     "jit": "off",
@@ -94,12 +94,55 @@ class Cluster:
 
     def crash(self) -> None:
         """Stop it as a power cut stops its processes, and start it again: what it had in memory alone is lost."""
+        self.control("-m", "immediate", "stop")
+        self.start()
+
+    @contextmanager
+    def copied(self, *how: str) -> Iterator[Cluster]:
+        """A copy of it as it is now, as `pg_basebackup` makes it, that is not started yet."""
         binaries, runner = programs(), _runner()
         assert binaries is not None
         assert runner is not None
-        control = binaries / "pg_ctl", "-D", str(self.folder / "data"), "-w"
-        _call(runner, *control, "-m", "immediate", "stop")
-        _call(runner, *control, "-l", str(self.folder / "log"), "-o", _options(self.folder, self.port), "start")
+        folder = Path(tempfile.mkdtemp(prefix="pg-"))
+        try:
+            if runner:
+                shutil.chown(folder, OWNER)
+                folder.chmod(0o755)
+            taken = (
+                "-h",
+                str(self.folder),
+                "-p",
+                str(self.port),
+                "-U",
+                OWNER,
+                "-c",
+                "fast",
+                "-D",
+                str(folder / "data"),
+            )
+            _call(runner, binaries / "pg_basebackup", *taken, *how)
+            yield Cluster(folder, _free_port())
+        finally:
+            with suppress(subprocess.CalledProcessError):
+                Cluster(folder, 0).control("-m", "immediate", "stop")
+            shutil.rmtree(folder, ignore_errors=True)
+
+    def start(self, *lines: str, signal: str = "") -> None:
+        """Start a copy, with more lines of configuration, and a file that says what it is."""
+        data = self.folder / "data"
+        with (data / "postgresql.auto.conf").open("a", encoding="ascii") as file:
+            file.write("".join(f"{line}\n" for line in lines))
+        if signal:
+            (data / signal).touch()
+            shutil.chown(data / signal, (data / "PG_VERSION").owner())
+        self.control("-l", str(self.folder / "log"), "-o", _options(self.folder, self.port), "start")
+
+    def control(self, *arguments: str) -> None:
+        """Run pg_ctl for it."""
+        binaries, runner = programs(), _runner()
+        assert binaries is not None
+        assert runner is not None
+        _call(runner, binaries / "pg_ctl", "-D", str(self.folder / "data"), "-w", *arguments)
 
     @property
     def log(self) -> str:
