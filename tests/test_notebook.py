@@ -21,6 +21,7 @@ import discreet
 from discreet.accounting import Concentrated
 from discreet.accounting.balance import Amount, Balance
 from discreet.answers import Answer, Preview
+from discreet.answers.interface import Asks
 from discreet.curator.curator import Curator
 from discreet.ledger import LedgerError
 from discreet.markup import words
@@ -30,6 +31,7 @@ from discreet.policy import PolicyError
 from tests.costs import rho_of
 from tests.curator.worlds import POLICY, hospital
 from tests.notebooks import EXAMPLES, RAISES, executed, of_cells, read, write
+from tests.server.running import Running
 
 Shell = Any
 """IPython's own types are few."""
@@ -73,6 +75,29 @@ def ask(shell: Shell, line: str, sql: str = COUNT) -> Any:
 def charges() -> int:
     with discreet.open("hospital.toml") as curator:
         return len(curator.entries())
+
+
+# servers
+
+
+def test_cells_ask_servers(shell: Shell, server: Running, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DISCREET_TOKEN", server.tokens["finance"])
+    address = f"{server.url}/hospital"
+    answer = ask(shell, f"{address} --epsilon 0.01 --as n")
+    assert isinstance(answer, Answer)
+    assert ask(shell, "--epsilon 0.01").cached  # the address is remembered
+    assert isinstance(ask(shell, "--epsilon 0.01 --preview"), Preview)
+    assert ask(shell, f"{address} --epsilon 0.01 --dummy").dummy
+    run(shell, f"import discreet; there = discreet.connect({address!r})")
+    assert ask(shell, "there --epsilon 0.01").rows == answer.rows
+    assert ask(shell, "there --epsilon 0.01 --dummy").dummy
+    for what in ("budget", "ledger", "tables"):
+        view = run(shell, f"%discreet there {what}")
+        assert isinstance(view, View)
+        assert "epidemiology" not in view.text
+    assert "finance" in run(shell, "%discreet there budget").text
+    assert "<table" in run(shell, "%discreet there")._repr_html_()
+    run(shell, "there.close()")
 
 
 # loading
@@ -207,7 +232,7 @@ def test_dummy_data_leaves_the_ledger_alone(shell: Shell, policy: Path) -> None:
 
 
 def test_a_curator_is_used_again_until_its_policy_changes(shell: Shell, policy: Path) -> None:
-    def kept() -> Curator:
+    def kept() -> Asks:
         ((_, curator),) = _LOADED[shell].curators.values()
         return curator
 

@@ -25,6 +25,7 @@ from tests.server.running import Running
 HERE_ALONE: Final = {
     "policy": "the owner's file: analysts are told what `tables` tells",
     "free": "what a server asks itself before it lets a request wait",
+    "shape": "the columns of an answer, which drivers of PostgreSQL's protocol ask the server for; previews have them",
     "refresh": "the owner's: reads sources anew, and tells exact counts",
     "make_copy": "the owner's: makes the private copy",
     "spenders": "who charged anything, for the owner's pages",
@@ -232,6 +233,7 @@ def test_an_analyst_sees_their_own_share(server: Running) -> None:
         mine = finance.table("patients").where("age < 3").count(epsilon=0.01)
         assert finance.analysts == ("finance",)
         assert finance.own_share == "finance"
+        assert finance.usual_cost <= finance.budget("finance").total.epsilon / 2
         assert list(finance.balances()) == [None, "finance"]
         assert {each.analyst for each in finance.entries()} == {"finance"}
         assert finance.count() == len(finance.entries()) == len(finance.latest(limit=10**5))

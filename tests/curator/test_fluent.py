@@ -643,7 +643,13 @@ def test_the_ledger_shows_what_was_asked(curator: Curator, visits: Rows) -> None
 
 
 def test_what_is_printed(curator: Curator, visits: Rows) -> None:
-    assert repr(visits) == '<rows: SELECT * FROM "visits"; end with count, sum, mean, … and a cost>'
+    first, *facts = repr(visits).split("\n")
+    assert first == '<rows: SELECT * FROM "visits"; end with count, sum, mean, … and a cost>'
+    assert facts == repr(curator.tables()["visits"]).split("\n")
+    assert "0 … 10 in steps of 0.5" in repr(visits)
+    assert "<table" in visits._repr_html_()
+    assert "<i>" not in visits.where("note = '<i>'")._repr_html_()
+    assert "&lt;i&gt;" in visits.where("note = '<i>'")._repr_html_()
     assert "GROUP BY ward" in repr(visits.group_by("ward"))
     assert "WHERE (cost > 3 )" in repr(visits.where("cost > 3"))
     assert discreet.Refused is Refused

@@ -16,7 +16,9 @@ from discreet.answers.fragments import bare
 from discreet.answers.ibis_tables import table_of
 from discreet.answers.parts import dividing, part_of, public_keys
 from discreet.answers.statistics import CALL, OfColumn, Statistics, text, whole_number
+from discreet.answers.tables import tables_html
 from discreet.errors import Refused
+from discreet.markup import around, line, words
 from discreet.policy import Key, meant
 from discreet.printing import printable
 from discreet.quoting import name
@@ -293,7 +295,13 @@ class Rows(Statistics):
         return f"<rows: {printable(steps.rows() + grouped)}{part}; end with count, sum, mean, … and a cost>"
 
     def __repr__(self) -> str:
-        return self.described()
+        table = self._steps.table
+        return self.described() if table is None else f"{self.described()}\n{table!r}"
+
+    def _repr_html_(self) -> str:
+        table = self._steps.table
+        shown = "" if table is None else tables_html({table.name: table})
+        return around(line(words(self.described())), shown)
 
 
 @dataclass(frozen=True, slots=True, repr=False)

@@ -170,6 +170,14 @@ class Asks(ABC):
         return Rows.of(self, name)
 
     @abstractmethod
+    def dummy(self) -> Asks:
+        """The same with dummy data: free, and nothing private is read."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """Nothing is asked any more."""
+
+    @abstractmethod
     def batched(self, queries: Sequence[str], **options: Any) -> Any:
         """The task of a batch, for `perform` and `preview`; options are those of `batch`."""
 

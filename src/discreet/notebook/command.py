@@ -12,9 +12,9 @@ import click
 from IPython.utils.process import arg_split  # type: ignore[attr-defined]  # it is meant for others, and not marked so
 from IPython.utils.text import DollarFormatter
 
+from discreet.answers.interface import Asks
 from discreet.cli.options import OPTIONS, named
 from discreet.cli.output import Target
-from discreet.curator.curator import Curator
 from discreet.notebook.views import VIEWS
 
 POLICY, _, *COSTS = OPTIONS
@@ -28,7 +28,7 @@ SETTINGS: Final = {"help_option_names": ["-h", "--help"]}
 class Asking:
     """A question that is asked, or previewed, of whom, and the name that the answer gets."""
 
-    policy: Path | None
+    policy: Path | str | None
     """None for the one that was named last."""
     settings: dict[str, Any]
     dummy: bool
@@ -40,7 +40,7 @@ class Asking:
 class Looking:
     """What is looked at; None for all of it."""
 
-    policy: Path
+    policy: Path | str
     what: str | None
     analyst: str | None
 
@@ -71,7 +71,7 @@ def costed(command: Callable[..., Any]) -> Callable[..., Any]:
 @click.option("--preview", is_flag=True, help="Only cost and error: free, and no data is read.")
 @click.option("--as", "name", type=Name(), help="The variable that gets the answer, besides _discreet.")
 def ask(
-    policy: Path | None,
+    policy: Path | str | None,
     params: tuple[tuple[str, Any], ...],
     dummy: bool,
     fresh: bool,
@@ -81,8 +81,9 @@ def ask(
 ) -> Asking:
     """Ask POLICY the query in this cell and charge it to the budget.
 
-    POLICY is a file, or a variable with a curator in it; left out, it is the one that was named
-    last. {…} is replaced by the value of the expression; put it in quotes if there are blanks in it.
+    POLICY is a file, an address, or a variable with a curator or a connection in it; left out,
+    it is the one that was named last. {…} is replaced by the value of the expression; put it in
+    quotes if there are blanks in it.
 
     \b
     %%discreet hospital.toml --epsilon 0.5 --as patients
@@ -103,8 +104,9 @@ class Both(click.Command):
 @POLICY
 @click.argument("what", type=click.Choice(list(VIEWS)), required=False)
 @click.option("--analyst", help="Whose budget; else everybody's.")
-def look(policy: Path, what: str | None, analyst: str | None) -> Looking:
-    """Show the budget, the tables or the ledger of POLICY: a file, or a variable with a curator in it.
+def look(policy: Path | str, what: str | None, analyst: str | None) -> Looking:
+    """Show the budget, the tables or the ledger of POLICY: a file, an address, or a variable with a
+    curator or a connection in it.
 
     Questions are asked in cells that begin with %%discreet.
     """
@@ -137,7 +139,7 @@ def _value(word: str, names: Mapping[str, Any], command: click.Command) -> str:
 def _filled(word: str, names: Mapping[str, Any]) -> str:
     """A word with the values of what stands in braces or behind a dollar. {NAME} of a curator is its name."""
     inner = word.removeprefix("{").removesuffix("}")
-    if isinstance(names.get(inner), Curator):
+    if isinstance(names.get(inner), Asks):
         return inner
     try:
         return str(DollarFormatter().vformat(word, [], names))

@@ -15,7 +15,9 @@ from IPython.core.magic import no_var_expand
 
 from discreet.answers import Answer, Preview
 from discreet.answers.autofix import fixed
-from discreet.cli.options import opened
+from discreet.answers.interface import Asks
+from discreet.cli.options import curator_at, opened
+from discreet.cli.output import is_address
 from discreet.curator.curator import Curator
 from discreet.errors import Refused
 from discreet.notebook.command import Asking, Looking, ask, look, understood
@@ -55,12 +57,12 @@ class Magic:
     """The magics of one shell, and the curators that they opened, each used again while its policy stays as it is."""
 
     shell: Any
-    curators: dict[tuple[Path, bool], tuple[Policy, Curator]] = field(default_factory=dict)
-    policy: Path | None = None
+    curators: dict[tuple[Path | str, bool], tuple[Policy | str, Asks]] = field(default_factory=dict)
+    policy: Path | str | None = None
     """The one that was named last."""
 
     @no_var_expand  # words are split first: a value with blanks in it stays one word
-    def run(self, line: str, cell: str | None = None) -> Answer | Preview | View | Curator | None:
+    def run(self, line: str, cell: str | None = None) -> Answer | Preview | View | Asks | None:
         """Ask a question (%%discreet) or look at budget, tables and ledger (%discreet); --help tells how."""
         try:
             given = understood(look if cell is None else ask, line, self.shell.user_ns)
@@ -90,36 +92,40 @@ class Magic:
             self.shell.push({given.name: result})
         return result
 
-    def _propose(self, curator: Curator, given: Asking, line: str, sql: str, refused: Refused) -> None:
+    def _propose(self, curator: Asks, given: Asking, line: str, sql: str, refused: Refused) -> None:
         """Put the cell with the refusal's edit in it below this one, ready to be run, if it would be answered."""
         settings = {name: value for name, value in given.settings.items() if name != "fresh"}
         proposal = fixed(sql, refused.edit, lambda text: curator.preview(text, **settings))
         if proposal is not None:
             self.shell.set_next_input(f"%%{NAME} {line}\n{proposal}")
 
-    def _look(self, given: Looking) -> View | Curator:
+    def _look(self, given: Looking) -> View | Asks:
         curator = self._curator(given.policy, dummy=False)
         if given.analyst is not None:
             curator.budget(given.analyst)  # refuses whom the policy does not know
         return curator if given.what is None else VIEWS[given.what](curator, given.analyst)
 
-    def _curator(self, named: Path | None, *, dummy: bool) -> Curator:
-        """The curator in a variable of this name, else the one of the policy file; as before if none is named."""
+    def _curator(self, named: Path | str | None, *, dummy: bool) -> Asks:
+        """The curator in a variable of this name, else that of a file or an address; as before if none is named."""
         policy = self.policy if named is None else named
         if policy is None:
             reason = "name the policy, as in %%discreet hospital.toml; cells after that need not"
             raise click.UsageError(reason, click.Context(ask, info_name=ask.name))
         variable = self.shell.user_ns.get(str(policy))
         if isinstance(variable, Curator):
-            self.policy = policy
-            return self._cached(variable.policy, variable.dummy, dummy=True) if dummy else variable
-        path = Path(os.path.expanduser(policy))
-        curator = self._cached(read(path), lambda: opened(path, dummy=dummy), dummy=dummy)
+            curator: Asks = self._cached(variable.policy, variable.dummy, dummy=True) if dummy else variable
+        elif isinstance(variable, Asks):
+            curator = variable.dummy() if dummy else variable
+        elif is_address(policy):
+            curator = self._cached(policy, lambda: curator_at(policy, dummy=dummy), dummy=dummy)
+        else:
+            path = Path(os.path.expanduser(policy))
+            curator = self._cached(read(path), lambda: opened(path, dummy=dummy), dummy=dummy)
         self.policy = policy
         return curator
 
-    def _cached(self, policy: Policy, make: Callable[[], Curator], *, dummy: bool) -> Curator:
-        key = policy.path, dummy
+    def _cached(self, policy: Policy | str, make: Callable[[], Asks], *, dummy: bool) -> Asks:
+        key = policy if isinstance(policy, str) else policy.path, dummy
         before = self.curators.get(key)
         if before is not None and before[0] == policy:
             return before[1]

@@ -8,13 +8,14 @@ from dataclasses import dataclass
 from io import StringIO
 from typing import Any, Final
 
+from discreet.accounting.balance import Balance
 from discreet.accounting.balance_html import balances_html
+from discreet.answers.interface import Asks
 from discreet.answers.tables import tables_html
 from discreet.answers.wire import entry_shown
 from discreet.cli.budget import draw_balances
 from discreet.cli.ledger import HEADINGS, draw_entries, entry_words
 from discreet.cli.tables import draw_tables
-from discreet.curator.curator import Curator
 from discreet.ledger import Search
 from discreet.markup import Head, Side, around, line, table, words
 
@@ -36,18 +37,18 @@ class View:
         return self.html
 
 
-def _budget(curator: Curator, analyst: str | None) -> View:
-    wanted = [None, *curator.policy.analysts] if analyst is None else [analyst]
-    shown = {who: curator.budget(who) for who in wanted}
+def _budget(curator: Asks, analyst: str | None) -> View:
+    shown: dict[str | None, Balance]
+    shown = curator.balances() if analyst is None else {analyst: curator.budget(analyst)}
     return View(_printed(draw_balances, shown), around(balances_html(shown)))
 
 
-def _tables(curator: Curator, _: str | None) -> View:
+def _tables(curator: Asks, _: str | None) -> View:
     tables = curator.tables()
     return View(_printed(draw_tables, tables), around(tables_html(tables)))
 
 
-def _ledger(curator: Curator, analyst: str | None) -> View:
+def _ledger(curator: Asks, analyst: str | None) -> View:
     search = Search(analyst)
     entries = [entry_shown(entry) for entry in curator.latest(search, limit=MAX_ENTRIES)[::-1]]
     earlier = max(0, curator.count(search) - len(entries))
@@ -64,7 +65,7 @@ def _printed(draw: Callable[..., None], *arguments: Any) -> str:
     return printed.getvalue().rstrip()
 
 
-VIEWS: Final[dict[str, Callable[[Curator, str | None], View]]] = {
+VIEWS: Final[dict[str, Callable[[Asks, str | None], View]]] = {
     "budget": _budget,
     "tables": _tables,
     "ledger": _ledger,

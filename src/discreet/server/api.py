@@ -10,16 +10,19 @@ from typing import Annotated, Any, Final
 from fastapi import APIRouter, Depends, Path, Query, Request
 from starlette.responses import Response
 
+from discreet.accounting.labels import usual
 from discreet.accounting.record import Entry
 from discreet.accounting.rounding import float_up
 from discreet.answers import Answer, documents
 from discreet.answers.models import TASKS, misplaced
 from discreet.answers.saving import csv_of
 from discreet.answers.wire import answer_written, entry_written, facts_written, preview_written
-from discreet.curator.state import verify_ledger
+from discreet.curator.curator import Curator
+from discreet.curator.state import grant_of, verify_ledger
 from discreet.errors import QueryFailed, Refused
 from discreet.server import requests
 from discreet.server.access import MAX_LENGTH, Access, Anybody, Asking, Callers, Watching, app_state, watcher
+from discreet.server.datasets import Caller
 from discreet.server.dispatch import Submission, document_of, estimators, loaded
 from discreet.server.metrics import MEDIA
 from discreet.server.problems import Cancelled, response_of
@@ -218,8 +221,18 @@ async def datasets(request: Request, known: Callers) -> Response:
         curator = app_state(request).datasets[name].curator
         analysts = curator.analysts if caller.role.sees_everybody else filter(None, [caller.analyst])
         who = {"role": str(caller.role), "analyst": caller.analyst, "analysts": list(analysts)}
-        shown.append({"name": name, "unit": policy.unit, **who, "guarantee": guarantee, "usual": curator.usual_cost})
+        shown.append(
+            {"name": name, "unit": policy.unit, **who, "guarantee": guarantee, "usual": _usual(curator, caller)}
+        )
     return json_response({"datasets": shown})
+
+
+def _usual(curator: Curator, caller: Caller) -> float:
+    """An ε to begin with: of an analyst no more than a tenth of the share."""
+    share = curator.policy.analysts.get(caller.analyst or "")
+    if share is None:
+        return curator.usual_cost
+    return min(curator.usual_cost, usual(grant_of(curator.policy).share_epsilon(share), curator.policy.budget.delta))
 
 
 @router.get("/datasets/{dataset}/tables", responses=returns(documents.Tables), tags=["looking"])
