@@ -75,6 +75,8 @@ TESTS: dict[str, list[str]] = {
     "accounting/fieller.py": ["tests/accounting/test_fieller.py"],
     "accounting/filters.py": ["tests/accounting/test_filters.py", "tests/attacks/test_mixed_relations.py"],
     "accounting/labels.py": ["tests/accounting/test_labels.py"],
+    "ledger/stands.py": ["tests/ledger/test_budgets.py", "tests/ledger/test_streams.py", "tests/exit/test_consent.py"],
+    "exit/consent.py": ["tests/exit/test_consent.py"],
     "accounting/balance.py": ["tests/accounting/test_balance.py"],
     "accounting/odds.py": ["tests/lab/test_posterior.py"],
     "accounting/part.py": ["tests/ledger/test_partitions.py"],

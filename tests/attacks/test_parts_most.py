@@ -30,6 +30,7 @@ from tests.ledger.helpers import forge, hurried, rows, spend
 
 POLICY = """
 name = "clinic"
+max_cost = 10
 [budget]
 epsilon = 1.0
 [unit]

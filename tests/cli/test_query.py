@@ -33,7 +33,7 @@ from tests.curator.worlds import hospital
 
 SQL = "SELECT ward, COUNT(*) AS n FROM patients GROUP BY ward"
 BY_SEX = "SELECT sex, COUNT(*) AS n FROM patients GROUP BY sex"
-NOTHING = dict.fromkeys(("epsilon", "rho", "delta", "error", "params", "analyst", "dialect", "blocks"))
+NOTHING = dict.fromkeys(("epsilon", "rho", "delta", "error", "group_size", "params", "analyst", "dialect", "blocks"))
 
 
 @dataclass
@@ -96,12 +96,12 @@ def piped(text: bytes, *args: str) -> Result:
 def test_a_question_goes_to_the_door_as_it_was_written(door: Door) -> None:
     run("query", "p.toml", SQL, "--epsilon", "0.1")
     assert door.opened == (Path("p.toml"), {"time_limit": None, "progress": None})
-    assert door.asked == (SQL, {**NOTHING, "epsilon": 0.1, "confidence": 0.95, "fresh": False})
+    assert door.asked == (SQL, {**NOTHING, "epsilon": 0.1, "confidence": 0.95, "fresh": False, "confirm": False})
     assert door.closed
 
 
 def test_every_option_reaches_the_door(door: Door) -> None:
-    costs = ("--rho", "0.02", "--delta", "1e-8", "--error", "5", "--confidence", "0.9", "-e", "2")
+    costs = ("--rho", "0.02", "--delta", "1e-8", "--error", "5", "--group-size", "70", "--confidence", "0.9", "-e", "2")
     named = ("--analyst", "fraud", "--dialect", "bigquery", "--blocks", "newest 7")
     others = (*named, "--param", "ward=ICU", "-p", "least=18")
     expected = {
@@ -109,15 +109,16 @@ def test_every_option_reaches_the_door(door: Door) -> None:
         "rho": 0.02,
         "delta": 1e-8,
         "error": 5.0,
+        "group_size": 70,
         "confidence": 0.9,
         "analyst": "fraud",
         "dialect": "bigquery",
         "blocks": "newest 7",
         "params": {"ward": "ICU", "least": 18},
     }
-    run("query", "p.toml", SQL, *costs, *others, "--fresh", "--time-limit", "2.5")
+    run("query", "p.toml", SQL, *costs, *others, "--fresh", "--confirm", "--time-limit", "2.5")
     assert door.opened[1]["time_limit"] == 2.5
-    assert door.asked == (SQL, {**expected, "fresh": True})
+    assert door.asked == (SQL, {**expected, "fresh": True, "confirm": True})
     run("preview", "p.toml", SQL, *costs, *others)
     assert door.asked == (SQL, expected)
 

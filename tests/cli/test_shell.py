@@ -14,6 +14,7 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack
+from dataclasses import replace
 from datetime import date
 from pathlib import Path
 from typing import Any
@@ -372,8 +373,8 @@ def replies(*said: str) -> Any:
 
 
 def test_the_cost_is_shown_and_changed(session: Session, capsys: pytest.CaptureFixture[str]) -> None:
-    assert agree(session, COUNT, replies("")) == session.settings
-    assert agree(session, COUNT, replies("what", "?", "0.2", " Y ")) == Settings(epsilon=0.2)
+    assert agree(session, COUNT, replies("")) == replace(session.settings, confirm=True)
+    assert agree(session, COUNT, replies("what", "?", "0.2", " Y ")) == Settings(epsilon=0.2, confirm=True)
     assert agree(session, COUNT, replies("-1", "nan", "1e999", "n")) is None
     shown = capsys.readouterr().out
     assert "cost ε 0.2 · 0 % of the budget used · about 159 more queries like this · n ± 42\n" in shown
@@ -393,6 +394,27 @@ def test_what_is_free_needs_no_reply(session: Session) -> None:
 def test_what_cannot_be_paid_is_not_run_by_enter(session: Session, capsys: pytest.CaptureFixture[str]) -> None:
     assert agree(session, COUNT, replies("100", "")) is None
     assert "cost ε 100, more than what remains · 0 % of the budget used · no more" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("settings", [Settings(error=7), Settings(epsilon=1.5, is_usual=True)])
+def test_what_nobody_named_and_takes_much_of_the_rest_is_not_run_by_enter(
+    session: Session, settings: Settings, capsys: pytest.CaptureFixture[str]
+) -> None:
+    session.settings = settings
+    assert agree(session, COUNT, lambda question: "" if question == "run? [y/N/cost/?] " else "y") is None
+    assert re.search(r"this is [\d.]+ % of what is left\n", capsys.readouterr().out)
+    agreed = agree(session, COUNT, replies("y"))
+    assert agreed == replace(settings, confirm=True)
+    assert not session.ask(COUNT, agreed).cached
+    session.settings = Settings(epsilon=1.5)
+    assert agree(session, f"{COUNT} WHERE sex = 'F'", replies("")) == replace(session.settings, confirm=True)
+
+
+def test_a_wanted_error_in_the_text_is_asked_about_too(session: Session) -> None:
+    sql = "SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(error = 3) COUNT(*) FROM patients"
+    assert agree(session, sql, replies("")) is None
+    with pytest.raises(Refused, match="confirm-cost"):
+        session.ask(sql, session.settings)
 
 
 def test_a_cost_in_the_text_is_changed_there(session: Session, capsys: pytest.CaptureFixture[str]) -> None:
@@ -431,9 +453,11 @@ def test_settings_hold_from_now_on(session: Session, capsys: pytest.CaptureFixtu
     assert session.settings == Settings(epsilon=0.2, confidence=0.9, analyst="fraud")
     assert prompt_of(session) == "hospital/fraud 0 % used> "
     obey(session, "\\error 10")
+    obey(session, "\\group_size 500")
     obey(session, "\\analyst")
-    assert session.settings == Settings(error=10.0, confidence=0.9)
-    assert capsys.readouterr().out.count("from now on") == 5
+    assert session.settings == Settings(error=10.0, group_size=500, confidence=0.9)
+    assert session.preview("SELECT AVG(age) AS age FROM patients", session.settings).averages["age"][500] <= 10
+    assert capsys.readouterr().out.count("from now on") == 6
     with pytest.raises(Refused):
         obey(session, "\\analyst nobody")
 
@@ -448,6 +472,7 @@ def test_settings_hold_from_now_on(session: Session, capsys: pytest.CaptureFixtu
         ("\\epsilon much", "not a number above 0"),
         ("\\epsilon inf", "not a number above 0"),
         ("\\confidence 1", "between 0 and 1"),
+        ("\\group_size 2.5", "whole number of rows"),
         ("\\budget now", "takes nothing"),
         ("\\ledger -1", "whole number"),
         ("\\ledger 0", "whole number"),

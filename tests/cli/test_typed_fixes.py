@@ -14,6 +14,8 @@ from discreet.cli.failures import Failure, typed
         ('write dialect="spark"', "write --dialect spark"),
         ('write params={"name": value} for $name', "write -p name=value for $name"),
         ("write k=5, l=2, t=0.3", "write --k 5, --l 2, --t 0.3"),
+        ("say confirm=True, or give epsilon", "say --confirm, or give epsilon"),
+        ("add group_size=1000: the smallest", "add --group-size 1000: the smallest"),
         ("ask again with fresh=True", "ask again with --fresh"),
         ("write OPTIONS(epsilon = 0.1, delta = 1e-7)", "write OPTIONS(epsilon = 0.1, delta = 1e-7)"),
         ("write SUM(CLAMP(x, 0, 100))", "write SUM(CLAMP(x, 0, 100))"),

@@ -61,9 +61,10 @@ def path_of(folder: Path) -> Path:
 
 @cache
 def template(*, delta: bool) -> TemporaryDirectory[str]:
-    """A hospital whose private copy was made already: the same for all tests."""
+    """A hospital whose private copy was made already: the same for all tests. Analysts may spend it at once."""
     folder = TemporaryDirectory()
-    private_copy(hospital(Path(folder.name), None if delta else PURE), 1)
+    generous = {'name = "hospital"\n': 'name = "hospital"\nmax_cost = 1e9\n'}
+    private_copy(hospital(Path(folder.name), generous if delta else {**generous, **PURE}), 1)
     return folder
 
 
@@ -95,14 +96,19 @@ def spent(curator: Curator) -> Fraction:
 
 def test_names_are_those_of_the_design() -> None:
     wanted = (
-        "(self, sql, *, epsilon=None, rho=None, delta=None, error=None, confidence=0.95, params=None, analyst=None, "
-        "fresh=False, dialect=None, blocks=None)"
+        "(self, sql, *, epsilon=None, rho=None, delta=None, error=None, group_size=None, confidence=0.95, params=None, "
+        "analyst=None, fresh=False, confirm=False, dialect=None, blocks=None)"
     )
     bare = inspect.signature(Curator.query)
     shown = [parameter.replace(annotation=inspect.Parameter.empty) for parameter in bare.parameters.values()]
     assert str(bare.replace(parameters=shown, return_annotation=inspect.Signature.empty)) == wanted
     previewed = list(inspect.signature(Curator.preview).parameters)
-    assert previewed == ["self", "sql", "more", *[name for name in bare.parameters if name != "fresh"][2:]]
+    assert previewed == [
+        "self",
+        "sql",
+        "more",
+        *[name for name in bare.parameters if name not in ("fresh", "confirm")][2:],
+    ]
     assert issubclass(discreet.BudgetExhausted, discreet.Refused)
     refused = discreet.Refused("a", "b", "c")
     assert (refused.code, refused.reason, refused.fix) == ("a", "b", "c")

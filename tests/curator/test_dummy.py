@@ -436,9 +436,9 @@ def test_previews_and_refusals_are_those_of_the_real_curator(tmp_path: Path) -> 
         assert all(one == other for one, other in found)
         assert {type(one) for one, _ in found} == {dict, tuple}
         for analyst in (None, "epidemiology"):
-            with pytest.raises(discreet.BudgetExhausted) as there:
+            with pytest.raises(discreet.Refused) as there:
                 real.query(COUNT, epsilon=3.5, analyst=analyst)
-            with pytest.raises(discreet.BudgetExhausted) as here:
+            with pytest.raises(discreet.Refused) as here:
                 opened.query(COUNT, epsilon=3.5, analyst=analyst)
             assert str(here.value) == str(there.value)
         assert opened.budget() == real.budget()

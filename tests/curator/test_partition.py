@@ -638,7 +638,7 @@ def policy_file(tmp_path: Path) -> Path:
     path = tmp_path / "world.toml"
     analysts = "[analysts.ann]\nepsilon = 1\n"
     tables = VISITS.format(unit="person", limits="max_rows = 4") + OTHERS
-    path.write_text(HEAD.format(delta="") + tables + analysts)
+    path.write_text("max_cost = 10\n" + HEAD.format(delta="") + tables + analysts)
     return path
 
 

@@ -29,6 +29,7 @@ ENDLESS = "SELECT COUNT(*) FROM patients WHERE zip = 'endless'"
 
 POLICY = """\
 name = "hospital"
+max_cost = 1e9
 [budget]
 epsilon = 30.0
 delta = 1e-6

@@ -21,6 +21,7 @@ import httpx
 import pytest
 
 from discreet.accounting import rho_for
+from discreet.accounting.balance import details, headline
 from discreet.answers.plots.theme import THEMES
 from discreet.policy import read
 from discreet.printing import at_least
@@ -303,6 +304,42 @@ def test_a_fix_is_offered_and_taken(analyst: Visitor) -> None:
     assert edited == [WARDS]
     taken = analyst.send(f"{HOME}/preview", sql=WARDS, by="epsilon", epsilon="0.1", error="")
     assert "Use this fix" not in taken.text
+
+
+def test_what_a_wanted_error_would_take_of_the_rest_is_confirmed_on_the_page(fresh: Site) -> None:
+    """Without a script: the button sends the same form again, with a yes; averages ask for their groups first."""
+    visitor = fresh.visitor("finance")
+    asked = {"sql": "SELECT COUNT(*) AS n FROM patients", "by": "error", "error": "4"}
+    page = visitor.send(f"{HOME}/ask", **asked)
+    assert page.status_code == 422
+    assert re.search(r"it would use [\d.]+ % of what is left", page.text)
+    assert "Run it for that" in page.text
+    assert Seen.of(page.text).values("confirm") == ["yes"]
+    assert not visitor.get(f"{HOME}/ledger.json").json()["entries"], "nothing was charged"
+    assert visitor.ask(**asked, confirm="yes").startswith(f"{HOME}/answers/")
+    ages = {"sql": "SELECT AVG(age) AS age FROM patients", "by": "error", "error": "9"}
+    page = visitor.send(f"{HOME}/preview", **ages)
+    assert "for groups of 1000 rows or more" in page.text
+    assert "more queries like this" in visitor.send(f"{HOME}/preview", **ages, group_size="1000").text
+    for size in ("0", "many", "2.5", "1e300", "-5"):
+        assert "cost-invalid" in visitor.send(f"{HOME}/preview", **ages, group_size=size).text
+
+
+def test_the_budget_is_said_alike_on_every_page(fresh: Site) -> None:
+    finance, owner = fresh.visitor("finance"), fresh.visitor(OWNER)
+    finance.ask("SELECT COUNT(*) AS n FROM patients", "1")
+    curator = fresh.app.state.app_state.datasets["hospital"].curator
+    whole, share = headline(curator.budget().used), headline(curator.budget("finance").used)
+    ledger = details(curator.budget("finance"))
+    for path in ("/", HOME, f"{HOME}/ledger"):
+        own = finance.get(path).text
+        assert re.search(rf"{re.escape(whole)}, [\d.]+ % by you", own)
+        assert share in own
+        assert all(line in own for line in ledger)
+        everybody = owner.get(path).text
+        assert whole in everybody
+        assert share not in everybody
+    assert share in owner.get(f"{HOME}/owner").text
 
 
 def test_a_cost_that_is_too_high_comes_with_one_that_is_left(fresh: Site) -> None:

@@ -132,6 +132,17 @@ class Amount:
         spent = loss.concentrated()
         return spent.rho <= Fraction(repr(self.rho)) and spent.delta <= Fraction(repr(self.delta or 0.0))
 
+    def part(self, loss: Pure | Concentrated) -> float:
+        """About which part of it a loss is, of the currency that is scarcer; infinity where there is nothing."""
+        if self.rho is None:
+            return _quotient(float(loss.amount), self.epsilon)
+        spent = loss.concentrated()
+        return max(_quotient(float(spent.rho), self.rho), _quotient(float(spent.delta), self.delta or 0.0))
+
+
+def _quotient(amount: float, whole: float) -> float:
+    return 0.0 if not amount else amount / whole if whole else math.inf
+
 
 @dataclass(frozen=True, slots=True)
 class Lifetime:

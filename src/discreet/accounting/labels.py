@@ -89,6 +89,11 @@ def usual(epsilon: Fraction, delta: Fraction | None) -> float:
     tenth = float(epsilon / 10) if delta is None else label_of_rho(rho_of_label(epsilon, delta / 2) / 10, delta / 2)
     if not tenth:  # so small a budget is not shared
         return float_down(epsilon)
+    return rounded(tenth)
+
+
+def rounded(tenth: float) -> float:
+    """So much, or a little less so that it is 1, 2 or 5 in its first digit; never below the least that there is."""
     step = Fraction(10) ** math.floor(math.log10(tenth))
     digit = max((digit for digit in (2, 5) if float(digit * step) <= tenth), default=1)
     return float(max(digit * step, LEAST_EPSILON))

@@ -15,7 +15,7 @@ from discreet.accounting.record import BlockNames, Key
 from discreet.errors import Refused
 from discreet.exact import number
 
-COSTS: Final = ("epsilon", "rho", "delta", "error")
+COSTS: Final = ("epsilon", "rho", "delta", "error", "group_size")
 MOST_BLOCKS: Final = 100_000
 """Blocks that are named one by one."""
 LONGEST_NUMBER: Final = 1000
@@ -31,6 +31,10 @@ class Call:
     rho: Any = None
     delta: Any = None
     error: Any = None
+    group_size: Any = None
+    """Of averages: the smallest group, in rows, for which a wanted error has to hold."""
+    confirm: Any = False
+    """Whether a cost that was found for a wanted error may be more than a tenth of what is left."""
     confidence: Any = 0.95
     params: Mapping[str, object] | None = None
     analyst: str | None = None

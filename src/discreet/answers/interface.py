@@ -48,24 +48,28 @@ class Asks(ABC):
         rho: Any = None,
         delta: Any = None,
         error: Any = None,
+        group_size: Any = None,
         confidence: Any = 0.95,
         params: Mapping[str, object] | None = None,
         analyst: str | None = None,
         fresh: bool = False,
+        confirm: bool = False,
         dialect: str | None = None,
         blocks: Any = None,
     ) -> Answer:
         """Answer a question, in SQL or as an ibis expression: noisy, with intervals, charged.
 
-        A cached answer of the same cost or more is free.
+        A cached answer of the same cost or more is free. With `error` the smallest cost for it is found; of an average,
+        for groups of `group_size` rows or more. One above a tenth of what is left is charged with `confirm=True` only.
 
         `EXPLAIN PRIVACY SELECT …` gives its preview as a table, free. `blocks` of a stream are "newest 7", "2024-03",
         "2024-03-01..2024-03-07", or a list of labels or numbers: they are charged, each by itself.
         """
         return self.answer(
             Call(
-                sql=sql, epsilon=epsilon, rho=rho, delta=delta, error=error, confidence=confidence,
-                params=params, analyst=analyst, fresh=fresh, dialect=dialect, blocks=blocks,
+                sql=sql, epsilon=epsilon, rho=rho, delta=delta, error=error, group_size=group_size,
+                confidence=confidence, params=params, analyst=analyst, fresh=fresh, confirm=confirm, dialect=dialect,
+                blocks=blocks,
             )
         )  # fmt: skip
 
@@ -77,6 +81,7 @@ class Asks(ABC):
         rho: Any = None,
         delta: Any = None,
         error: Any = None,
+        group_size: Any = None,
         confidence: Any = 0.95,
         params: Mapping[str, object] | None = None,
         analyst: str | None = None,
@@ -94,8 +99,8 @@ class Asks(ABC):
             return self.preview_of(sql)
         return self.preview_of(
             Call(
-                sql=sql, epsilon=epsilon, rho=rho, delta=delta, error=error, confidence=confidence,
-                params=params, analyst=analyst, dialect=dialect, blocks=blocks,
+                sql=sql, epsilon=epsilon, rho=rho, delta=delta, error=error, group_size=group_size,
+                confidence=confidence, params=params, analyst=analyst, dialect=dialect, blocks=blocks,
             )
         )  # fmt: skip
 

@@ -14,7 +14,20 @@ if TYPE_CHECKING:
     from discreet.answers.fluent import Rows
 
 CALL: Final = frozenset(
-    {"epsilon", "rho", "delta", "error", "confidence", "params", "analyst", "fresh", "dialect", "blocks"}
+    {
+        "epsilon",
+        "rho",
+        "delta",
+        "error",
+        "group_size",
+        "confirm",
+        "confidence",
+        "params",
+        "analyst",
+        "fresh",
+        "dialect",
+        "blocks",
+    }
 )
 """What statistics take beside their columns."""
 

@@ -28,7 +28,9 @@ PIPE: Final = 141
 TRACEBACK: Final = "DISCREET_TRACEBACK"
 """The environment variable that lets unforeseen errors through, for those who look for their cause."""
 
-_ARGUMENT: Final = re.compile(r'\b(epsilon|rho|delta|error|confidence|dialect|analyst|[klct])=("?)([\w.-]+)\2')
+_ARGUMENT: Final = re.compile(
+    r'\b(epsilon|rho|delta|error|group_size|confidence|dialect|analyst|[klct])=("?)([\w.-]+)\2'
+)
 _PARAMS: Final = re.compile(r'params=\{"(\w+)": ([^}]*)\}')
 
 
@@ -38,8 +40,13 @@ def typed(fix: str) -> str:
     >>> typed('leave it out, or write dialect="bigquery"'), typed('write params={"name": value} for $name')
     ('leave it out, or write --dialect bigquery', 'write -p name=value for $name')
     """
-    named = _PARAMS.sub(r"-p \1=\2", fix).replace("fresh=True", "--fresh").replace('blocks="', '--blocks "')
-    return _ARGUMENT.sub(r"--\1 \3", named)
+    named = (
+        _PARAMS.sub(r"-p \1=\2", fix)
+        .replace("fresh=True", "--fresh")
+        .replace("confirm=True", "--confirm")
+        .replace('blocks="', '--blocks "')
+    )
+    return _ARGUMENT.sub(lambda match: f"--{match[1].replace('_', '-')} {match[3]}", named)
 
 
 class NobodyReads(Exception):  # noqa: N818  (nothing is wrong with us)

@@ -112,6 +112,9 @@ OPTIONS: Final = (
         callback=lambda _, __, given: wanted(given),
         help="The half-width wanted, or COLUMN=HALF-WIDTH for each of several; the cost is found.",
     ),
+    click.option(
+        "--group-size", type=click.IntRange(min=1), metavar="ROWS", help="Of averages: the smallest group for --error."
+    ),
     click.option("--confidence", type=float, default=0.95, show_default=True, help="Of the intervals."),
     click.option("-p", "--param", "params", type=Parameter(), multiple=True, help="A value for $NAME; several may be."),
     click.option("--blocks", help="Of a stream: newest 7, 2024-03, 2024-03-01..2024-03-07, or all."),

@@ -14,6 +14,7 @@ from discreet.cli.output import draw, json_option, plain, progress, tell_program
 @click.command(short_help="Ask a question in SQL; it is charged.")
 @asks
 @click.option("--fresh", is_flag=True, help="Draw new noise at its cost, even if the answer is cached.")
+@click.option("--confirm", is_flag=True, help="Charge what --error takes, even above a tenth of what is left.")
 @click.option(
     "--time-limit", type=click.FloatRange(min=0, min_open=True), metavar="SECONDS", help="Give up after so long."
 )

@@ -75,6 +75,8 @@ class Terms:
     epsilon: Any = None
     rho: Any = None
     error: Any = None
+    group_size: Any = None
+    confirm: Any = None
     confidence: Any = None
     analyst: str | None = None
 
@@ -87,12 +89,14 @@ class Terms:
         cost = self if self.has_cost else other
         return replace(
             cost,
+            group_size=other.group_size if self.group_size is None else self.group_size,
+            confirm=other.confirm if self.confirm is None else self.confirm,
             confidence=other.confidence if self.confidence is None else self.confidence,
             analyst=other.analyst if self.analyst is None else self.analyst,
         )
 
     def without_cost(self) -> Terms:
-        return Terms(confidence=self.confidence, analyst=self.analyst)
+        return replace(self, epsilon=None, rho=None, error=None, group_size=None)
 
     def given(self) -> dict[str, Any]:
         return {name: value for name, value in asdict(self).items() if value is not None}
@@ -194,8 +198,22 @@ class Cursor:
     """Asks questions, one after the other. Its terms, where they are not None, count instead of the connection's."""
 
     __slots__ = (
-        "_is_closed", "_place", "_rows", "analyst", "answer", "arraysize", "confidence", "connection", "description",
-        "epsilon", "error", "errors", "rho", "rowcount",
+        "_is_closed",
+        "_place",
+        "_rows",
+        "analyst",
+        "answer",
+        "arraysize",
+        "confidence",
+        "confirm",
+        "connection",
+        "description",
+        "epsilon",
+        "error",
+        "errors",
+        "group_size",
+        "rho",
+        "rowcount",
     )  # fmt: skip
 
     def __init__(self, connection: Connection) -> None:
@@ -204,6 +222,8 @@ class Cursor:
         self.epsilon: Any = None
         self.rho: Any = None
         self.error: Any = None
+        self.group_size: Any = None
+        self.confirm: Any = None
         self.confidence: Any = None
         self.analyst: str | None = None
         self.errors: str | None = None

@@ -31,6 +31,8 @@ OPTIONS: Final[dict[str, tuple[Callable[[str], Any], str]]] = {
     "epsilon": (_number, "0.5"),
     "rho": (_number, "0.005"),
     "error": (_number, "10"),
+    "group_size": (int, "1000"),
+    "confirm": (_flag, "true"),
     "confidence": (_number, "0.95"),
     "analyst": (str, "epidemiology"),
     "errors": (_place_of_errors, COLUMNS),

@@ -102,7 +102,13 @@ class Remote(Asks):
 
         Ctrl-C cancels it: what waits is not charged, what runs stays charged.
         """
-        return self._answer(self._asked("query", documents.Answer, {**self._body(call), "fresh": call.fresh}))
+        return self._answer(
+            self._asked(
+                "query",
+                documents.Answer,
+                {**self._body(call), "fresh": call.fresh, **({"confirm": True} if call.confirm else {})},
+            )
+        )
 
     def batched(self, queries: Sequence[str], **options: Any) -> Queries:
         """The task of a batch: `remote.preview(remote.batched([…], epsilon=1))`."""

@@ -68,7 +68,8 @@ class Curator(Asks):
         self.name = policy.name
         self._ledger = ledger
         self._time_limit = time_limit
-        self._exit = ReleasePoint(ledger, sampler=sampler, pad=pad, time_limit=time_limit)
+        limited = policy.max_cost is None
+        self._exit = ReleasePoint(ledger, sampler=sampler, pad=pad, time_limit=time_limit, is_limited=limited)
         self._recalls = dict(recalls or {})
         """How what other tasks than queries let out is shown again, by their names in the record."""
         self._makers = dict(makers or {})
@@ -114,7 +115,7 @@ class Curator(Asks):
         prepared = self._prepared(_task(task))
         preview = self._previewed(prepared)
         if not preview.cached:
-            prepared.ready()
+            self._exit.demand_ready(prepared)
         return preview
 
     def _previewed(self, task: Prepared[Any, Any]) -> Preview:

@@ -18,6 +18,7 @@ from discreet.engines.rehearsal import demand_runnable
 from discreet.errors import BudgetExhausted, Edit, Refused
 from discreet.exact import number, probability
 from discreet.exit import Bill, Cost, Exit, Outcome, Reader
+from discreet.exit.consent import unconfirmed
 from discreet.exit.cost import Loss
 from discreet.ledger import Charge
 from discreet.policy import Policy
@@ -71,7 +72,10 @@ class PreparedQuery:
         if self.wanted is not None:
             ledger, analyst = self.context.ledger, self.bill.analyst
             total, left = ledger.balance(analyst).total, self.context.remaining(analyst)
-            self.wanted.demand_reachable(self.context.policy, self.allocation, total, left)
+            policy = self.context.policy
+            is_limited = policy.max_cost is None and analyst is not None and self.bill.blocks is None
+            most = ledger.grant.tenth if is_limited else None
+            self.wanted.demand_reachable(policy, self.allocation, total, left, most)
 
     def exhausted(self, charge: Charge, refused: BudgetExhausted) -> BudgetExhausted:
         part = None if self.call is None else self.call.part
@@ -140,23 +144,26 @@ class PreparedQuery:
     def preview(self, *, cached: bool) -> Preview:
         """What it would cost, and the error to expect. It makes no copy of the data."""
         plan, context, noises = self.plan, self.context, self.allocation.noises
-        name, notes = None, self.notes
+        name, notes, size = None, self.notes, None if self.wanted is None else self.wanted.group_size
         opened = context.opened() if self.bill.part is not None else None
         if opened is not None and self.bill.part is not None:
             name = self.bill.part()
             if not cached:
                 cost = cost_words(context.ledger.increase(self.loss, name), context.guarantee)
                 notes = (f"charged now: {cost}, by which the maximum over all parts grows", *notes)
+        much = unconfirmed(context.ledger, self.bill) if self.bill.part is None or opened is not None else None
+        if much is not None and not cached:
+            notes = (*notes, f"it would use {much} of what is left: to run it, say confirm=True")
         return Preview(
             question=self.text,
             columns=plan.columns,
             loss=self.loss,
-            error=errors(plan, noises, self.confidence),
+            error=errors(plan, noises, self.confidence, size),
             confidence=float(self.confidence),
             groups=plan.groups,
             noise=words(plan, noises),
             shares=self.allocation.by_words,
-            averages=averages(plan, noises, self.confidence),
+            averages=averages(plan, noises, self.confidence, size),
             notes=notes,
             cached=cached,
             remaining=context.remaining(self.bill.analyst),
@@ -169,7 +176,7 @@ class PreparedQuery:
     @property
     def notes(self) -> tuple[str, ...]:
         """What the answer assumes, and what is known of ranks."""
-        assumed = () if self.wanted is None else self.wanted.notes(self.allocation)
+        assumed = () if self.wanted is None else self.wanted.notes
         ranks = rank_notes(self.plan.releases, self.allocation, self.confidence)
         return (*self.context.notes, *self.plan.notes, *assumed, *ranks)
 
@@ -189,6 +196,7 @@ def prepared(context: Context, call: Call, plan: Plan) -> PreparedQuery:
         call=written(call),
         key=call.key,
         by_error=wanted is not None,
+        confirmed=_chosen(call, plan),
         fresh=call.fresh,
         part=None if part is None else lambda: part_name(part, context.engine()),
     )
@@ -201,19 +209,31 @@ def _allocated(policy: Policy, call: Call, plan: Plan, confidence: Fraction) -> 
     in_text = {name for name in COSTS if getattr(plan.options, name) is not None}
     if given and in_text and given != in_text:
         raise _twice("a cost")
-    epsilon, rho, delta, error = (
-        _agreed(name, getattr(call, name), getattr(plan.options, name)) for name in ("epsilon", "rho", "delta", "error")
+    epsilon, rho, delta, error, size = (
+        _agreed(name, getattr(call, name), getattr(plan.options, name))
+        for name in ("epsilon", "rho", "delta", "error", "group_size")
     )
     if not plan.releases:
         return free(policy), None
     if error is None:
+        if size is not None:
+            raise Refused("cost-invalid", "group_size belongs to a wanted error", "leave it out, or give error")
         private = any(release.private_keys for release in plan.releases)
         cost = Cost.read(policy, epsilon=epsilon, rho=rho, delta=delta, private_keys=private)
         return allocate(policy, cost, plan.releases), None
     if epsilon is not None or rho is not None:
         raise Refused("cost-invalid", "a cost and a wanted error are two costs", "give one of them")
-    wanted = Wanted.read(plan, error, confidence)
-    return wanted.allocation(policy, delta), wanted
+    wanted = Wanted.read(plan, error, confidence, size)
+    allocation = wanted.allocation(policy, delta)
+    wanted.demand_group_size(allocation)
+    return allocation, wanted
+
+
+def _chosen(call: Call, plan: Plan) -> bool:
+    """Whether the caller agreed to a cost that is found."""
+    if not isinstance(call.confirm, bool):
+        raise Refused("cost-invalid", "confirm is True or False", "leave it out to be asked")
+    return call.confirm or bool(plan.options.confirm)
 
 
 def _confidence(given: object) -> Fraction:
@@ -223,7 +243,7 @@ def _confidence(given: object) -> Fraction:
         raise Refused("cost-invalid", str(wrong), "give a confidence such as 0.95") from None
 
 
-def _agreed(name: str, given: object, written: Fraction | None) -> object:
+def _agreed(name: str, given: object, written: Fraction | int | None) -> object:
     """What the call and the text say of the cost: one of them, or both the same."""
     if given is None or written is None:
         return written if given is None else given

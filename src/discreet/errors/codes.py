@@ -29,7 +29,7 @@ _EVALUATION = "27-scores"
 _RELEASES = "18-releases"
 _FEDERATED, _SURVEYS = "23-federated", "24-surveys"
 _STREAMS, _BLOCKS = "30-models-on-streams", "29-streams"
-_MEASURES = "33-measures"
+_MEASURES, _LIMITS = "33-measures", "39-what-a-query-may-cost"
 _STORY = "40-the-ledger-as-a-story"
 _LOSSES, _COSTS = "09-what-is-not-covered", "03-choosing-epsilon"
 
@@ -37,10 +37,14 @@ CODES: Final[dict[str, Code]] = {
     # the cost
     "accuracy-unreachable": Code("no cost within the limits reaches the wanted error", _COSTS),
     "budget-exhausted": Code("the cost is more than what is left of the budget, or of a share of it", _BUDGETS, 402),
+    "confirm-cost": Code(
+        "the cost of a wanted error is more than a tenth of what is left, and was not confirmed", _LIMITS
+    ),
     "cost-invalid": Code("epsilon, rho, delta, error or confidence is not a number that makes sense here", _COSTS),
     "cost-missing": Code("the query does not say what it may cost", _COSTS),
-    "cost-too-high": Code("the cost is above the policy's max_cost", _COSTS),
+    "cost-too-high": Code("the cost is above the policy's max_cost; its default is a tenth of the budget", _LIMITS),
     "cost-twice": Code("the text and the call say different things about the cost", _COSTS),
+    "group-size-missing": Code("an error is wanted of an average, and not for which groups", _LIMITS),
     "losses-differ": Code("losses about different units or neighbouring relations have no sum", _LOSSES),
     "no-more-windows": Code("the policy's max_windows allows no further window of the budget", _STORY),
     "not-the-next-window": Code("another window of the budget is open than the command believes", _STORY),

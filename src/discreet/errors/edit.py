@@ -26,7 +26,7 @@ class Edit:
 
     old: str = ""
     new: str = ""
-    arguments: Mapping[str, float | str | None] = field(default_factory=dict)
+    arguments: Mapping[str, bool | float | str | None] = field(default_factory=dict)
 
     def applied(self, text: str) -> str | None:
         """The text after the change; None if nothing changes.

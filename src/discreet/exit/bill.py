@@ -40,6 +40,8 @@ class Bill:
     """The caller's name of this request: one that is sent twice is charged once."""
     by_error: bool = False
     """Whether the caller named an error and not a cost: then cached results of any cost are looked at."""
+    confirmed: bool = False
+    """Whether the caller agreed to whatever that costs."""
     fresh: bool = False
     """Whether a cached result is not wanted."""
     part: Callable[[], PartName] | None = None

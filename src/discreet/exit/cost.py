@@ -10,11 +10,12 @@ from functools import lru_cache
 from typing import Final
 
 from discreet.accounting import Concentrated, Pure, labels, rho_for
+from discreet.accounting.balance import Amount
 from discreet.accounting.conversion import epsilon_of_laplace
 from discreet.accounting.losses import Sensitivity
 from discreet.accounting.rounding import float_down
 from discreet.errors import Edit, Refused
-from discreet.exact import Number, probability
+from discreet.exact import LEAST_EPSILON, Number, probability
 from discreet.exact import epsilon as positive
 from discreet.mechanisms import BestOfSome, Exponential, Gaussian, KeySelection, Laplace, PermuteAndFlip
 from discreet.mechanisms.calibrated import noise_of as noise_of
@@ -226,10 +227,19 @@ class Cost:
         return int(2 ** min(FINEST, WIDEST - width))
 
 
-def usual_cost(policy: Policy) -> float:
-    """An ε for whoever has no other: a tenth of the budget, within the policy's max_cost."""
+def usual_cost(policy: Policy, left: Amount | None = None) -> float:
+    """An ε for whoever has no other: a tenth of the budget, or of what is left, within the policy's max_cost."""
     usual = labels.usual(policy.budget.epsilon, policy.budget.delta)
+    if left is not None and (tenth := _tenth(policy, left)) >= float(LEAST_EPSILON):
+        usual = min(usual, labels.rounded(tenth))
     return usual if policy.max_cost is None else min(usual, float_down(policy.max_cost))
+
+
+def _tenth(policy: Policy, left: Amount) -> float:
+    delta = policy.budget.delta
+    if delta is None or left.rho is None:
+        return left.epsilon / 10
+    return labels.label_of_rho(Fraction(repr(left.rho)) / 10, delta / 2)
 
 
 def cost_missing(policy: Policy, what: str, otherwise: str = "") -> Refused:

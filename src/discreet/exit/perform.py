@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from discreet.composed import Sql
 from discreet.errors import BudgetExhausted, QueryFailed
 from discreet.exit.bill import Bill
+from discreet.exit.consent import demand_confirmed, demand_within
 from discreet.exit.cost import Loss
 from discreet.exit.exit import Exit, opened
 from discreet.exit.progress import TOLD
@@ -85,9 +86,17 @@ class ReleasePoint:
     """The one way out, over one ledger."""
 
     def __init__(
-        self, ledger: Ledger, *, sampler: Sampler = SAMPLER, pad: float = 0.0, time_limit: float | None = None
+        self,
+        ledger: Ledger,
+        *,
+        sampler: Sampler = SAMPLER,
+        pad: float = 0.0,
+        time_limit: float | None = None,
+        is_limited: bool = False,
     ) -> None:
         self._ledger = ledger
+        self._is_limited = is_limited
+        """Whether an analyst's task may cost a tenth of the budget at most."""
         self._time_limit = time_limit
         self._sampler = sampler
         self._pad = pad
@@ -103,12 +112,19 @@ class ReleasePoint:
         cached = self.cached(task)
         if cached is not None:
             return cached
-        task.ready()
+        self.demand_ready(task)
+        demand_confirmed(self._ledger, task.bill)
         try:
             return self._charged(task, reader)
         except Repeated as earlier:  # the same request arrived twice at once
             number = earlier.number
         return self.recalled(task, number)
+
+    def demand_ready(self, task: Prepared[Value]) -> None:
+        """Raise if no charge can be for it."""
+        task.ready()
+        if self._is_limited:
+            demand_within(self._ledger, task.bill)
 
     def cached(self, task: Prepared[Value]) -> Outcome[Value] | None:
         """What was let out before for the same request, or for the same task at this cost or more; None if nothing."""

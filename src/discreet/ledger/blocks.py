@@ -21,6 +21,7 @@ from discreet.ledger.codec import Amounts, less
 from discreet.ledger.entries import loss_of
 from discreet.ledger.grant import Grant
 from discreet.ledger.lines import Lines as Array
+from discreet.ledger.standing import part_of
 from discreet.ledger.state import State
 from discreet.ledger.streams import Stream
 from discreet.policy import Percentage, Share
@@ -87,6 +88,10 @@ class Blocks:
         """Of the block, and the analyst's share of it, of which the least is left."""
         rooms = [(limits, self.stream.peak(self.ranges, analyst)) for limits, analyst in self._rooms]
         return max((Grant.used(*room, of="capacity") for room in rooms), key=lambda used: used.larger)
+
+    def part_of_rest(self, loss: Loss) -> Fraction | None:
+        """Which part of what is left on the fullest of the blocks it would use; None if it does not fit."""
+        return part_of(self.cost(loss), self.left)
 
     def affordable(self) -> Amount:
         return self._measure.remaining(self.left)

@@ -151,6 +151,11 @@ class Grant:
         epsilon = epsilon_of_rho(used, self.delta / 2)
         return Amount(float_up(epsilon), float_up(used), float_up(Fraction(spent[1], UNITS)))
 
+    @property
+    def tenth(self) -> Amount:
+        """A tenth of it."""
+        return self.remaining(tuple(limit // 10 for limit in self.limits))
+
     def remaining(self, left: Amounts) -> Amount:
         """What is left, rounded down; its ε is the largest that the next release may have."""
         if self.delta is None:

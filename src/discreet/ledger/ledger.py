@@ -11,8 +11,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Final, NoReturn, Self
 
-from discreet.accounting import Concentrated, Loss, Pure
-from discreet.accounting.balance import Amount, Balance, Used
+from discreet.accounting import Loss
 from discreet.accounting.record import OWNER as OWNER
 from discreet.accounting.record import BlockNames, Key, PartName
 from discreet.accounting.relations import label
@@ -29,6 +28,7 @@ from discreet.ledger.marks import Marks
 from discreet.ledger.problems import LedgerError, demand_here
 from discreet.ledger.sqlite import Sqlite
 from discreet.ledger.standing import Standing
+from discreet.ledger.stands import Stands
 from discreet.ledger.state import State
 from discreet.ledger.store import Reader, Row, Store
 from discreet.ledger.watch import Acceptance
@@ -42,7 +42,7 @@ MAX_QUERY_LENGTH: Final = 200_000
 """Characters of a query that are recorded at most."""
 
 
-class Ledger(Reads, Acts):
+class Ledger(Reads, Stands, Acts):
     """An opened ledger. Many threads may share it; other processes open it for themselves.
 
     Theorem  The losses of all releases made inside `charge` blocks, by any number of threads and processes, crashes
@@ -254,58 +254,6 @@ class Ledger(Reads, Acts):
             self._write(append)
 
     # how it stands
-
-    def balance(self, analyst: str | None = None) -> Balance:
-        """What was granted, is spent and remains: of everybody, or of one analyst."""
-        return self._standing(analyst).balance()
-
-    def remaining(self, analyst: str | None = None) -> Amount:
-        """What remains, for everybody or for one analyst: the quick part of `balance`."""
-        return self._standing(analyst).remaining()
-
-    def used(self, analyst: str | None = None, blocks: BlockNames | None = None) -> Used:
-        """How much is used up: of the budget, of an analyst's share, or of the capacity of blocks."""
-        return self._standing(analyst).used() if blocks is None else self._blocks(blocks, analyst).used()
-
-    def affordable_count(
-        self, loss: Loss, analyst: str | None = None, about: PartName | BlockNames | None = None
-    ) -> int | None:
-        """How many more charges of this loss fit, for everybody or for one analyst; None if all of them do."""
-        standing = self._standing(analyst)
-        try:
-            if isinstance(about, BlockNames):
-                return self._blocks(about, analyst).affordable_count(loss)
-            demand_spendable(loss, self.unit)
-            cost = cost_of(loss, standing.grant)
-        except Refused:
-            return 0  # of another currency, about somebody else, or about blocks that are gone
-        return standing.affordable_count(cost, about)
-
-    def increase(self, loss: Loss, part: PartName) -> Pure | Concentrated:
-        """What a query about a part would add now to what is spent."""
-        demand_spendable(loss, self.unit)
-        standing = self._standing(None)
-        return loss_of(standing.increase(part, cost_of(loss, standing.grant)), loss.unit)
-
-    def free(self, part: PartName) -> Amount:
-        """What may be asked of a part, by anybody, before the maximum over all parts grows."""
-        return self._standing(None).free(part)
-
-    def affordable(self, about: PartName | BlockNames, analyst: str | None = None) -> Amount:
-        """The largest cost that a query about a part, or about blocks, may have.
-
-        Of a part, what is free and what remains of the budget; of blocks, what is left on the line of each.
-        """
-        if isinstance(about, BlockNames):
-            return self._blocks(about, analyst).affordable()
-        return self._standing(analyst).affordable(about)
-
-    def _blocks(self, blocks: BlockNames, analyst: str | None) -> Blocks:
-        share = None if analyst is None else self._share(analyst)
-        return Blocks.of(self._newest, blocks, OWNER if analyst is None else analyst, share)
-
-    def _standing(self, analyst: str | None) -> Standing:
-        return Standing(self._newest, analyst, None if analyst is None else self._share(analyst))
 
     @property
     def grant(self) -> Grant:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from typing import Final
 
 from discreet.accounting.balance import Amount, Balance, Used
@@ -18,6 +19,13 @@ from discreet.policy import Share
 
 MANY: Final = 10**36
 """Charges that nobody makes: as many of what is free."""
+
+
+def part_of(cost: Amounts, left: Amounts) -> Fraction | None:
+    """The largest part that any of these amounts is of what is left; None if one is more."""
+    if any(less(cost, left)):
+        return None
+    return max((Fraction(each, rest) for each, rest in zip(cost, left, strict=True) if each), default=Fraction(0))
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +86,10 @@ class Standing:
             return not any(less(self.increase(part, tuple(count * each for each in cost)), left))
 
         return largest(fits, MANY)
+
+    def part_of_rest(self, cost: Amounts, part: PartName | None) -> Fraction | None:
+        """Which part of what is left a charge would use, of the currency that is scarcer; None if it does not fit."""
+        return part_of(self.increase(part, cost), self._left)
 
     def affordable(self, part: PartName) -> Amount:
         """The largest cost that a query about a part may have: what is free, and what remains of the budget."""

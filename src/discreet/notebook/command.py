@@ -68,6 +68,7 @@ def costed(command: Callable[..., Any]) -> Callable[..., Any]:
 @LATER
 @costed
 @click.option("--fresh", is_flag=True, help="Draw new noise at its cost, even if the answer is cached.")
+@click.option("--confirm", is_flag=True, help="Charge what --error takes, even above a tenth of what is left.")
 @click.option("--preview", is_flag=True, help="Only cost and error: free, and no data is read.")
 @click.option("--as", "name", type=Name(), help="The variable that gets the answer, besides _discreet.")
 def ask(
@@ -75,6 +76,7 @@ def ask(
     params: tuple[tuple[str, Any], ...],
     dummy: bool,
     fresh: bool,
+    confirm: bool,
     preview: bool,
     name: str | None,
     **settings: Any,
@@ -89,7 +91,7 @@ def ask(
     %%discreet hospital.toml --epsilon 0.5 --as patients
     SELECT ward, COUNT(*) AS n FROM patients GROUP BY ward
     """
-    once = {} if preview else {"fresh": fresh}
+    once = {} if preview else {"fresh": fresh, "confirm": confirm}
     return Asking(policy, {**settings, **once, "params": named(params)}, dummy, preview, name)
 
 

@@ -78,6 +78,9 @@ class Question(Strict):
     error: Number | dict[Name, Number] | None = Field(
         None, description="The half-width wanted, or one for each column; the cost is found."
     )
+    group_size: int | None = Field(
+        None, ge=1, lt=2**63, description="Of averages: the smallest group, in rows, for which the error has to hold."
+    )
     confidence: Number | None = Field(None, description="Of the intervals; 0.95 if left out.")
     params: dict[Name, Value] | None = Field(None, description="Values for $name in the text.")
     dialect: Name | None = Field(None, description="Of the text; DuckDB's if left out.")
@@ -90,6 +93,9 @@ class Question(Strict):
 class Query(Question):
     """A question to be answered."""
 
+    confirm: bool = Field(
+        False, description="Charge the cost of a wanted error even if it is more than a tenth of what is left."
+    )
     fresh: bool = Field(False, description="Draw noise and charge again, even if the answer is cached.")
 
 

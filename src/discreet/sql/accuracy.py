@@ -13,10 +13,11 @@ from typing import Final
 from discreet.accounting.balance import Amount
 from discreet.accounting.distributions import Noise
 from discreet.accounting.labels import labelled
-from discreet.errors import Refused
-from discreet.exact import number, positive
+from discreet.errors import Edit, Refused
+from discreet.exact import number, positive, whole
 from discreet.exit.cost import Choices, Cost
 from discreet.policy import Policy
+from discreet.sql.arguments import Aggregate
 from discreet.sql.cost import Allocation, Mechanism, allocate, lines_of, mechanism_for, noise_drawn, ranks, shares_of
 from discreet.sql.expected_error import AVERAGES, TYPICAL, group_size, half_width, predictable, shown_release
 from discreet.sql.expression import Expr
@@ -37,9 +38,6 @@ Noises = Mapping[Measure, Noise | Choices | None]
 """The noise of each measure; None where it was chosen, and how exactly is not known any more."""
 
 
-SAY_IT: Final = "for others say HAVING COUNT(x) >= … about the averaged x"
-
-
 @dataclass(frozen=True)
 class Wanted:
     """For each column the error that the caller wants at most: a half-width, or how many rows a quantile is off.
@@ -52,9 +50,11 @@ class Wanted:
     plan: Plan
     columns: Mapping[str, Fraction]
     confidence: Fraction
+    group_size: int | None = None
+    """Of averages: the smallest group, in rows, for which it has to hold; where HAVING says none."""
 
     @classmethod
-    def read(cls, plan: Plan, error: object, confidence: Fraction) -> Wanted:
+    def read(cls, plan: Plan, error: object, confidence: Fraction, size: object = None) -> Wanted:
         """What a caller wants: one number for the one noisy column, or a dict of columns."""
         known = _noisy(plan)
         if not known:
@@ -75,13 +75,17 @@ class Wanted:
                 raise Refused(
                     "accuracy-unreachable",
                     f"the error of {label} is not known before it is drawn",
-                    "give epsilon, or want the error of another column",
+                    f"give epsilon, or want the error of another column{_as_average(known[label])}",
                 )
         try:
             wanted = {label: positive(value, "error") for label, value in error.items()}
         except (TypeError, ValueError) as wrong:
             raise Refused("cost-invalid", str(wrong), "give a number such as 10") from None
-        return cls(plan, wanted, confidence)
+        try:
+            rows = None if size is None else whole(size, "group_size")
+        except (TypeError, ValueError) as wrong:
+            raise Refused("cost-invalid", str(wrong), f"give a number of rows such as {TYPICAL}") from None
+        return cls(plan, wanted, confidence, rows)
 
     def allocation(self, policy: Policy, delta: object) -> Allocation:
         """The smallest cost, and how it is shared."""
@@ -133,34 +137,51 @@ class Wanted:
             )
         return multiple
 
-    def notes(self, allocation: Allocation) -> tuple[str, ...]:
+    @property
+    def notes(self) -> tuple[str, ...]:
         """What the promise assumes: an average is as exact as its group is large."""
-        noises = dict(zip(shown_release(self.plan).measures, allocation.noises[self._number], strict=True))
-        return tuple(
-            f"{label} is as exact as wanted in groups of {TYPICAL:,} rows or more: {SAY_IT}"
-            for label in self.columns
-            if any(
-                isinstance(a.formula, AVERAGES) and group_size(self.plan, a, noises, self.confidence) is None
-                for a in aggregates_in(shown_release(self.plan), self._noisy[label]).values()
-            )
-        )
+        if self.group_size is None:
+            return ()
+        said = f"is as exact as wanted in groups of {self.group_size:,} rows or more"
+        return tuple(f"{label} {said}" for label in self.columns if self._averages(label))
 
-    def demand_reachable(self, policy: Policy, wanted: Allocation, total: Amount, left: Amount) -> None:
-        """Refuse a cost that can never be charged, and say what can be had."""
-        too_high = wanted.cost.is_above_limit(policy)
+    def demand_group_size(self, allocation: Allocation) -> None:
+        """Refuse an average of groups of which nobody said how large they are."""
+        noises = dict(zip(shown_release(self.plan).measures, allocation.noises[self._number], strict=True))
+        for label in self.columns if self.group_size is None else ():
+            if any(group_size(self.plan, each, noises, self.confidence) is None for each in self._averages(label)):
+                raise Refused(
+                    "group-size-missing",
+                    f"{label} is an average, and those are as exact as their group is large",
+                    f"add group_size={TYPICAL}: the smallest group, in rows, for which the error has to hold; "
+                    "or say HAVING COUNT(x) >= … about the averaged x",
+                    edit=Edit(arguments={"group_size": TYPICAL}),
+                )
+
+    def _averages(self, label: str) -> list[Aggregate]:
+        used = aggregates_in(shown_release(self.plan), self._noisy[label]).values()
+        return [aggregate for aggregate in used if isinstance(aggregate.formula, AVERAGES)]
+
+    def demand_reachable(
+        self, policy: Policy, wanted: Allocation, total: Amount, left: Amount, most: Amount | None = None
+    ) -> None:
+        """Refuse a cost that can never be charged, and say what can be had; `most` is what one query may cost."""
+        too_high = wanted.cost.is_above_limit(policy) or not (most is None or most.affords(wanted.loss))
         if not too_high and total.affords(wanted.loss):
             return
         cost = labelled(wanted.loss, policy.budget.delta)
         limit = "the policy allows for one question" if too_high else "the whole budget"
         raise Refused(
-            "accuracy-unreachable", f"it would cost {cost}, more than {limit}", self._best(policy, wanted, left)
+            "accuracy-unreachable", f"it would cost {cost}, more than {limit}", self._best(policy, wanted, left, most)
         )
 
-    def _best(self, policy: Policy, wanted: Allocation, left: Amount) -> str:
-        """The smallest errors that can be had now, shared as wanted."""
-        amount = number(left.epsilon if left.rho is None else left.rho, "cost")
+    def _best(self, policy: Policy, wanted: Allocation, left: Amount, most: Amount | None) -> str:
+        """The smallest errors that can be had now, shared as wanted; what takes more than a tenth needs a yes."""
+        rest = _adding_up(left)
+        amount = rest if most is None else min(rest, _adding_up(most))
         if policy.max_cost is not None:
             amount = min(amount, Cost.read(policy, epsilon=policy.max_cost).amount)
+        agreed = ", and confirm=True" if amount > rest / 10 else ""
         try:
             allocation = allocate(policy, wanted.cost.of(amount), self.plan.releases, wanted.shares)
             mechanisms = map(_part, allocation.mechanisms[self._number].measures)
@@ -170,9 +191,9 @@ class Wanted:
             return "nothing that can be drawn is left of the budget"
         written = {label: f"{float(rounded_up(Fraction(half), 3)):g}" for label, half in errors.items()}
         if len(self._noisy) == 1:
-            return f"want error={next(iter(written.values()))} or more"
+            return f"want error={next(iter(written.values()))} or more{agreed}"
         each = ", ".join(f'"{label}": {half}' for label, half in written.items())
-        return f"want error={{{each}}} or more"
+        return f"want error={{{each}}} or more{agreed}"
 
     @cached_property
     def _noisy(self) -> dict[str, Expr]:
@@ -192,7 +213,7 @@ class Wanted:
         aggregate = aggregate_of(self.plan, expr)
         if aggregate is None or not isinstance(aggregate.formula, InCell):
             noises = {m: None if isinstance(part, Choices) else part for m, part in drawn.items()}
-            return half_width(self.plan, noises, self.confidence, expr, widest=True)
+            return half_width(self.plan, noises, self.confidence, expr, self.group_size, widest=True)
         measure = aggregate.measures[0]
         part = drawn[measure]
         assert isinstance(measure, Chosen)
@@ -206,6 +227,17 @@ def _part(mechanism: Mechanism) -> Noise | Choices | None:
 def _noisy(plan: Plan) -> dict[str, Expr]:
     """The columns whose error may be known in advance."""
     return dict(noisy_items(plan))
+
+
+def _adding_up(amount: Amount) -> Fraction:
+    """The ε or the ρ."""
+    return number(amount.epsilon if amount.rho is None else amount.rho, "cost")
+
+
+def _as_average(expr: Expr) -> str:
+    """Of a quotient of noisy values: the average that it may be is known in advance."""
+    is_quotient = expr.function is not None and expr.function.name == "/"
+    return "; of an average, write AVG(x), and group_size= for its smallest group" if is_quotient else ""
 
 
 def _predictable(plan: Plan, expr: Expr) -> bool:

@@ -37,6 +37,8 @@ class Options:
     delta: Fraction | None = None
     rho: Fraction | None = None
     error: Fraction | None = None
+    group_size: int | None = None
+    confirm: bool | None = None
     confidence: Fraction | None = None
     privacy_unit_column: str | None = None
     max_groups_contributed: int | None = None
@@ -210,6 +212,8 @@ _OWN: Final[dict[str, Callable[[str, str], Any]]] = {
     "group_selection_strategy": _strategy,
     "min_privacy_units_per_group": _limit,
     "other": _flag,
+    "group_size": _whole,
+    "confirm": _flag,
 }
 _READERS: Final = {field.name: _OWN.get(field.name, _number) for field in fields(Options)}
 

@@ -43,21 +43,22 @@ _EXPECTED: Final = (Total, Recentred, Mean, Both, AnchoredMean, Weighted, Passin
 AVERAGES: Final = (Mean, AnchoredMean)
 
 
-def errors(plan: Plan, noises: Drawn, confidence: Fraction) -> dict[str, float]:
-    """The half-width of each noisy column at most: of a list, of each of its counts; of an average, in groups of the
-    least size that is shown; of several releases below each other, the largest."""
+def errors(plan: Plan, noises: Drawn, confidence: Fraction, size: int | None = None) -> dict[str, float]:
+    """The half-width of each noisy column at most: of a list, of each of its counts; of an average, in groups of this
+    size, or of the least size that is shown; of several releases below each other, the largest."""
     widths: dict[str, list[float | None]] = {}
     for view in views(plan):
         items = noisy_items(view)
         named = _named(view, noises) if items else {}
         for label, expr in items:
-            widths.setdefault(label, []).append(half_width(view, named, confidence, expr))
+            widths.setdefault(label, []).append(half_width(view, named, confidence, expr, size))
     known = {label: [half for half in halves if half is not None] for label, halves in widths.items()}
     return {label: max(halves) for label, halves in known.items() if len(halves) == len(widths[label])}
 
 
-def averages(plan: Plan, noises: Drawn, confidence: Fraction) -> dict[str, dict[int, float]]:
-    """How the error of an average falls with the size of a group."""
+def averages(plan: Plan, noises: Drawn, confidence: Fraction, size: int | None = None) -> dict[str, dict[int, float]]:
+    """How the error of an average falls with the size of a group; this size is among them."""
+    sizes = sorted({*SIZES, *(() if size is None else (size,))})
     widths: dict[str, dict[int, float]] = {}
     for view in views(plan):
         items = noisy_items(view)
@@ -66,10 +67,10 @@ def averages(plan: Plan, noises: Drawn, confidence: Fraction) -> dict[str, dict[
             aggregate = aggregate_of(view, expr)
             if aggregate is not None and isinstance(aggregate.formula, AVERAGES):
                 known = widths.setdefault(label, {})
-                for size in SIZES:
-                    half = half_width(view, named, confidence, expr, size)
+                for rows in sizes:
+                    half = half_width(view, named, confidence, expr, rows)
                     if half is not None:
-                        known[size] = max(half, known.get(size, half))
+                        known[rows] = max(half, known.get(rows, half))
     return widths
 
 

@@ -59,6 +59,14 @@ def _error(session: Session, text: str) -> None:
     click.echo(f"questions are asked to within ± {session.settings.error:g} from now on, at the cost that takes")
 
 
+def _group_size(session: Session, text: str) -> None:
+    size = _positive(text)
+    if size != int(size):
+        raise click.UsageError("a group has a whole number of rows: write \\group_size 1000")
+    session.settings = replace(session.settings, group_size=int(size))
+    click.echo(f"errors of averages hold in groups of {int(size):,} rows or more from now on")
+
+
 def _confidence(session: Session, text: str) -> None:
     wanted = _positive(text)
     if wanted >= 1:
@@ -194,6 +202,7 @@ PICTURES: Final = (".svg", ".png", ".pdf", ".html", ".json")
 COMMANDS: Final = {
     "epsilon": Command("COST", "what a question costs from now on", _epsilon),
     "error": Command("HALF-WIDTH", "ask for this accuracy from now on; the cost is found", _error),
+    "group_size": Command("ROWS", "of averages: the smallest group for which \\error holds", _group_size),
     "confidence": Command("SHARE", "how sure intervals are, such as 0.95", _confidence),
     "analyst": Command("[NAME]", "whose share is charged; without a name only the budget", _analyst),
     "budget": Command("", "what may be spent, is spent and remains", _budget),

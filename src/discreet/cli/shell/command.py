@@ -20,8 +20,9 @@ nothing is remembered here."""
 @target_argument
 @click.option("-e", "--epsilon", type=float, help="The cost of each question; in a terminal, a tenth of the budget.")
 @click.option("--analyst", help="Whose share is charged.")
+@click.option("--confirm", is_flag=True, help="Of statements that are piped: charge errors above a tenth of the rest.")
 @click.option("--dummy", is_flag=True, help="Use dummy data: free, and nothing private is read.")
-def shell(policy: Path | str, epsilon: float | None, analyst: str | None, dummy: bool) -> int:
+def shell(policy: Path | str, epsilon: float | None, analyst: str | None, confirm: bool, dummy: bool) -> int:
     """Ask POLICY one question after another. In a terminal the cost is shown first; \\help says the rest.
 
     A server is asked by its address instead, with the token in DISCREET_TOKEN.
@@ -41,7 +42,8 @@ def shell(policy: Path | str, epsilon: float | None, analyst: str | None, dummy:
     with curator_at(policy, dummy=dummy, progress=bar) as curator:
         curator.budget(analyst)  # an analyst that is not known is told before anything is asked
         history = None if is_address(policy) else curator.policy.state / HISTORY  # type: ignore[union-attr]
-        session = Session(curator, Settings(epsilon=epsilon, analyst=analyst), bar, dummy=dummy, history=history)
+        settings = Settings(epsilon=epsilon, analyst=analyst, confirm=confirm)
+        session = Session(curator, settings, bar, dummy=dummy, history=history)
         if interactive:
             from discreet.cli.shell.terminal import converse
 

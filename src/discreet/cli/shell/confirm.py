@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 import click
 
+from discreet.accounting.balance import percent
 from discreet.answers.figures import half_width
 from discreet.answers.layout import budget_words, error_range, short_cost
 from discreet.cli.output import draw, printable
-from discreet.cli.shell.session import Session, Settings, is_free, names_cost
+from discreet.cli.shell.session import Session, Settings, is_free, names_cost, wants_error
+from discreet.exit.consent import TENTH
 
 if TYPE_CHECKING:
     from discreet.answers import Preview
@@ -36,17 +39,27 @@ def agree(session: Session, sql: str, reply: Reply) -> Settings | None:
         click.echo(offer(preview))
         if session.dummy:
             return settings
-        affordable = preview.remaining.affords(preview.loss)
-        answer = reply(f"run? [{'Y/n' if affordable else 'y/N'}/cost/?] ").strip().lower()
-        answer = answer or ("y" if affordable else "n")
+        usual = preview.remaining.affords(preview.loss) and not _is_much(sql, settings, preview)
+        answer = reply(f"run? [{'Y/n' if usual else 'y/N'}/cost/?] ").strip().lower()
+        answer = answer or ("y" if usual else "n")
         if answer in YES:
-            return settings
+            return replace(settings, confirm=True)
         if answer in NO:
             return None
         if answer == "?":
             draw(preview)
         else:
             settings = _recosted(settings, sql, answer)
+
+
+def _is_much(sql: str, settings: Settings, preview: Preview) -> bool:
+    """Whether a cost that nobody named is more than a tenth of what is left: Enter alone does not agree to that."""
+    by_error = settings.error is not None or settings.is_usual
+    part = preview.remaining.part(preview.loss)
+    if part <= TENTH or not (wants_error(sql) if names_cost(sql) else by_error):
+        return False
+    click.echo(f"this is {percent(part)} of what is left")
+    return True
 
 
 def _recosted(settings: Settings, sql: str, answer: str) -> Settings:

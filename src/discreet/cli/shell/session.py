@@ -68,16 +68,23 @@ class Settings:
     error: float | None = None
     confidence: float = 0.95
     analyst: str | None = None
+    group_size: int | None = None
+    """Of averages: the smallest group for which the error has to hold."""
+    confirm: bool = False
+    """Whether somebody agreed to what it costs."""
+    is_usual: bool = False
+    """Whether the cost is one that nobody named."""
 
     def with_cost(self, epsilon: float) -> Settings:
-        return replace(self, epsilon=epsilon, error=None)
+        return replace(self, epsilon=epsilon, error=None, is_usual=False)
 
     def with_error(self, error: float) -> Settings:
-        return replace(self, epsilon=None, error=error)
+        return replace(self, epsilon=None, error=error, is_usual=False)
 
     def arguments(self, sql: str) -> dict[str, Any]:
         """What the curator is told; a question that names its own cost is asked without another."""
-        cost = {} if names_cost(sql) else {"epsilon": self.epsilon, "error": self.error}
+        error = {} if self.error is None else {"error": self.error, "group_size": self.group_size}
+        cost = {} if names_cost(sql) else {"epsilon": self.epsilon, **error}
         return {**cost, "confidence": self.confidence, "analyst": self.analyst}
 
 
@@ -97,14 +104,14 @@ class Session:
     def with_usual_cost(self) -> None:
         """Give questions a cost where none was named: somebody looks at it before it is charged."""
         if self.settings.epsilon is None and self.settings.error is None:
-            self.settings = self.settings.with_cost(self.curator.usual_cost)
+            self.settings = replace(self.settings, epsilon=self.curator.usual_cost, is_usual=True)
 
     def preview(self, sql: str, settings: Settings) -> Preview:
         return self._run(lambda: self.curator.preview(sql, **settings.arguments(sql)), lambda: False)
 
     def ask(self, sql: str, settings: Settings) -> Answer:
         before = self._newest()
-        ask = partial(self.curator.query, sql, **settings.arguments(sql))
+        ask = partial(self.curator.query, sql, **settings.arguments(sql), confirm=settings.confirm)
         self.answer = self._run(ask, partial(self._charged_since, sql, before))
         return self.answer
 
@@ -156,6 +163,13 @@ def names_cost(sql: str) -> bool:
     with suppress(Refused):  # what is wrong with the text is told when it is asked
         options = statement(sql).options
         return any(cost is not None for cost in (options.epsilon, options.rho, options.error))
+    return False
+
+
+def wants_error(sql: str) -> bool:
+    """Whether a question's own clause names an error, and so no cost."""
+    with suppress(Refused):
+        return statement(sql).options.error is not None
     return False
 
 

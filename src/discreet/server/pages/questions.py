@@ -45,10 +45,14 @@ class Written:
     key: str = ""
     blocks: str = ""
     """Of a stream."""
+    group_size: str = ""
+    """Of averages, with an error."""
+    confirm: str = ""
+    """"yes" once somebody was shown how much of the rest it would use."""
 
     @classmethod
     def of(cls, form: Mapping[str, str]) -> Self:
-        names = ("sql", "by", "epsilon", "error", "key", "blocks")
+        names = ("sql", "by", "epsilon", "error", "key", "blocks", "group_size", "confirm")
         written = cls(**{name: form[name].strip() for name in names if name in form})
         changed = [name for name in ("epsilon", "error") if form.get(f"{name}_was", form.get(name)) != form.get(name)]
         return replace(written, by=changed[0]) if len(changed) == 1 else written  # who typed there, meant it
@@ -61,14 +65,24 @@ class Written:
 
     def question(self, *, dummy: bool = False) -> requests.Query:
         """The question as the interface has it."""
-        cost: dict[str, Any] = {"error": self._errors()} if self.by == "error" else {"epsilon": self._epsilon()}
+        wanted = {"error": self._errors(), "group_size": self._group_size()}
+        cost: dict[str, Any] = wanted if self.by == "error" else {"epsilon": self._epsilon()}
         try:
-            return requests.Query(sql=self.sql, dummy=dummy, blocks=self.blocks or None, **cost)
+            agreed = self.confirm == "yes"
+            return requests.Query(sql=self.sql, dummy=dummy, blocks=self.blocks or None, confirm=agreed, **cost)
         except ValidationError as wrong:
             raise Refused("body-invalid", wrong.errors()[0]["msg"], "ask a shorter question") from None
 
     def _epsilon(self) -> float | None:
         return _number(self.epsilon, "the cost ε") if self.epsilon else None
+
+    def _group_size(self) -> int | None:
+        if not self.group_size:
+            return None
+        size = _number(self.group_size, "the group size")
+        if not 1 <= size < 2**53 or size != int(size):
+            raise Refused("cost-invalid", "the group size is no number of rows", "write a number such as 1000")
+        return int(size)
 
     def _errors(self) -> float | dict[str, float] | None:
         """`10`, or `n=10, cost=500`."""
@@ -123,6 +137,10 @@ def _edit(page_access: PageAccess, written: Written, refused: Problem) -> Writte
     edit = refused.edit
     if edit is not None and (epsilon := edit.arguments.get("epsilon")) is not None:
         return replace(written, by="epsilon", epsilon=f"{epsilon:g}")
+    if edit is not None and edit.arguments.get("confirm"):
+        return replace(written, confirm="yes")
+    if edit is not None and (size := edit.arguments.get("group_size")) is not None:
+        return replace(written, group_size=f"{size}")
     if edit is not None and (blocks := edit.arguments.get("blocks")) is not None:
         return replace(written, blocks=str(blocks))
     proposal = fixed(written.sql, edit, lambda sql: _previewed(page_access, replace(written, sql=sql)))
@@ -144,15 +162,16 @@ class Listed:
 
 
 def usual(page_access: PageAccess) -> str:
-    """The cost that stands in the form before anybody changed it."""
-    return f"{usual_cost(page_access.access.dataset.curator.policy):g}"
+    """The cost that stands in the form before anybody changed it: at most a tenth of what is left."""
+    curator, caller = page_access.access.dataset.curator, page_access.access.caller
+    return f"{usual_cost(curator.policy, curator.budget(caller.analyst).next):g}"
 
 
 @router.get("")
 async def editor(
     page_access: Asking, sql: str = "", epsilon: str | None = None, error: str = "", by: str = "epsilon"
 ) -> Response:
-    cost = usual(page_access) if epsilon is None else epsilon.strip()
+    cost = await page_access.dispatcher.light(usual, page_access) if epsilon is None else epsilon.strip()
     written = Written(sql.strip(), by, cost, error.strip())
     return await show_editor(page_access, written)
 
@@ -242,7 +261,8 @@ async def job_page(page_access: Asking, job: str) -> Response:
         answer = queued.result.result()
         if not isinstance(answer, Answer):
             return RedirectResponse(arrived_at(page_access, answer), 303)
-        return await _arrived(page_access, Written(answer.question, epsilon=usual(page_access)), answer)
+        cost = await page_access.dispatcher.light(usual, page_access)
+        return await _arrived(page_access, Written(answer.question, epsilon=cost), answer)
     stopped = queued.state is State.CANCELLED and isinstance(failure, QueryFailed)
     problem = document_of(Cancelled() if stopped else failure)
     return page_access.show("problem.html", problem["status"], here="", problem=problem)

@@ -54,7 +54,7 @@ async def open_again(page_access: Asking, saved: Id) -> Response:
     """In the editor, as it was saved, with its last answer a link away. Nothing is run, and nothing charged."""
     find = partial(page_access.access.dataset.saved.find, page_access.access.caller.analyst)
     query = await page_access.dispatcher.light(find, saved)
-    cost = query.epsilon or usual(page_access)
+    cost = query.epsilon or await page_access.dispatcher.light(usual, page_access)
     written = Written(query.sql, query.by, cost, query.error, blocks=query.blocks)
     return await show_editor(page_access, written, opened=query)
 
