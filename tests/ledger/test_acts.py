@@ -168,6 +168,8 @@ def test_a_window_lets_the_budget_be_spent_again_and_all_of_it_adds_up(path: Pat
         assert life is not None
         assert (life.window, life.most, life.spent.epsilon, life.total.epsilon) == (2, 3, 19, 20)
         assert book.balance("ann").lifetime is None
+        assert "over all 2 windows everybody is protected with ε 20 at most; ε 19 of it is spent" in str(book.balance())
+        assert [book.ever(most).epsilon for most in (None, 2, 3)] == [20, 20, 30]
         book.open_window(3, 3, "the last year")
         assert book.balance().remaining.epsilon == 10  # what window 2 left is not carried over
         with pytest.raises(Refused) as refused:
@@ -215,6 +217,8 @@ def test_windows_of_a_budget_with_delta_add_rho_and_delta() -> None:
         assert life.total.delta == pytest.approx(2e-6)
         assert 3 < life.total.epsilon < 6
         assert life.spent.rho == pytest.approx(2 * book.balance().spent.rho)  # type: ignore[operator]
+        assert "δ 2e-06) at most" in str(book.balance())
+        assert book.ever(3).rho == pytest.approx(3 * BOTH.limits[0] / 10**24)
 
 
 def test_a_pure_ledger_with_windows_may_get_a_delta() -> None:

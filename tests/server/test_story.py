@@ -75,7 +75,7 @@ def test_owners_and_auditors_read_all_of_it(lived: Site, who: str) -> None:
         assert "patients2.csv" in plain or where == ""
     rows = list(csv.DictReader(io.StringIO(texts(lived, who)[".csv"])))
     kinds = [row["kind"] for row in rows]
-    assert {"budget", "policy", "query", "data", "token", "withdrawn", "window"} <= set(kinds)
+    assert {"budget", "policy", "query", "refresh", "token", "withdrawn", "window"} <= set(kinds)
     assert [int(row["number"]) for row in rows] == sorted(int(row["number"]) for row in rows)
     assert all(row["at"] for row in rows)
     (changed,) = (row for row in rows if "max_windows" in row["changes"])

@@ -115,7 +115,7 @@ def _folded(events: Iterable[Recorded]) -> Iterable[Recorded]:
 
 
 def _line(event: Recorded) -> StoryLine:
-    kind, fields = ("policy" if event.kind == "epoch" else event.kind), event.fields
+    kind, fields = KINDS.get(event.kind, event.kind), event.fields
     reason = fields.get("withdrawn" if kind == "withdrawn" else "reason", "")
     who = fields.get("analyst") or OWNER
     changes = {key: (before, after) for key, (before, after) in fields.get("changes", {}).items()}
@@ -197,10 +197,12 @@ def _block(fields: Mapping[str, Any]) -> str:
     return f"block {fields['number']} of {fields['stream']} was opened ({fields['label']})"
 
 
+KINDS: Final = {"epoch": "policy", "data": "refresh"}
+"""What records of these kinds are called for people."""
 WORDS: Final[dict[str, Callable[[Mapping[str, Any]], str]]] = {
     "budget": _budget,
     "policy": _policy,
-    "data": lambda fields: f"the data was read anew: version {fields['version']}",
+    "refresh": lambda fields: f"the data was read anew: version {fields['version']}",
     "token": _token,
     "window": _window,
     "withdrawn": lambda fields: f"the answer to charge {fields['charge']} was withdrawn",

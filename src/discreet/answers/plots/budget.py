@@ -265,7 +265,7 @@ def _name(event: StoryLine) -> str:
     """What it is called in few letters."""
     if event.kind == "budget":
         return "lowered" if (event.gain or 0) < 0 else "raised"
-    return {"data": "refresh", "retire": "retired"}.get(event.kind, event.kind)
+    return event.kind
 
 
 def _marks(history: History, x: Any, top: float) -> list[Any]:
