@@ -86,6 +86,9 @@ def test_tables_and_columns_are_told(catalogue: Catalogue) -> None:
         ("SELECT COUNT(*) AS Many FROM pg_class", [(2,)], ["many"]),
         ("SELECT has_table_privilege('x', 'INSERT'), has_schema_privilege('public', 'USAGE')", [(False, True)], None),
         ("SELECT CASE WHEN true THEN 1 END, 1::text, 'x'::name", [(1, "1", "x")], ["case", "?column?", "?column?"]),
+        ("SELECT now() > '2020-01-01' AS x, current_date > '2020-01-01' AS y", [(True, True)], ["x", "y"]),
+        ("SELECT now(), CURRENT_TIMESTAMP, current_date", None, ["now", "now", "current_date"]),
+        ("SELECT valuntil FROM pg_user", [], ["valuntil"]),
         ("WITH patients AS (SELECT 5 AS x) SELECT x FROM patients", [(5,)], ["x"]),
         ("SELECT x FROM unnest(ARRAY['a', 'b']) x", [("a",), ("b",)], ["x"]),
         ("SELECT reltuples, relpages FROM pg_class", [(-1.0, 0)] * 2, None),  # how many rows there are is private

@@ -70,7 +70,6 @@ SAME: Final = {
     "json_build_object": "json_object",
     "jsonb_build_object": "json_object",
     "md5": "md5",
-    "now": "now",
     "quote_ident": "quote_ident",
     "split_part": "split_part",
     "starts_with": "starts_with",

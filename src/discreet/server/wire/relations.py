@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Final
 
 TYPES: Final = {
-    "t": "VARCHAR", "o": "BIGINT", "i": "INTEGER", "s": "SMALLINT", "b": "BOOLEAN", "f": "DOUBLE", "z": "TIMESTAMPTZ",
+    "t": "VARCHAR", "o": "BIGINT", "i": "INTEGER", "s": "SMALLINT", "b": "BOOLEAN", "f": "DOUBLE", "z": "TIMESTAMP",
     "t[]": "VARCHAR[]", "o[]": "BIGINT[]", "s[]": "SMALLINT[]",
 }  # fmt: skip
 PG_CATALOG: Final = {

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import Any, Final
 
 import sqlglot
@@ -47,8 +48,8 @@ class Question:
 
 SHARED: Final[tuple[type[Any], ...]] = (
     exp.Add, exp.Alias, exp.All, exp.And, exp.Any, exp.Array, exp.ArrayAgg, exp.Between, exp.BitwiseAnd, exp.BitwiseOr,
-    exp.Boolean, exp.Bracket, exp.CTE, exp.Case, exp.Coalesce, exp.Concat, exp.ConcatWs, exp.Count, exp.CurrentDate,
-    exp.CurrentTimestamp, exp.DPipe, exp.DataType, exp.Distinct, exp.Div, exp.EQ, exp.Escape, exp.Except, exp.Exists,
+    exp.Boolean, exp.Bracket, exp.CTE, exp.Case, exp.Coalesce, exp.Concat, exp.ConcatWs, exp.Count,
+    exp.DPipe, exp.DataType, exp.Distinct, exp.Div, exp.EQ, exp.Escape, exp.Except, exp.Exists,
     exp.Explode, exp.Filter, exp.From, exp.GT, exp.GTE, exp.Greatest, exp.Group, exp.GroupConcat, exp.Having,
     exp.Identifier, exp.If, exp.ILike, exp.In, exp.Intersect, exp.Is, exp.Join, exp.LT, exp.LTE, exp.Lateral,
     exp.Least, exp.Left, exp.Length, exp.Limit, exp.Literal, exp.LogicalAnd, exp.LogicalOr, exp.Lower, exp.Max, exp.Min,
@@ -336,6 +337,10 @@ ASKED: Final[dict[type[Any], Callable[[Any, Asker, Mapping[str, Any]], Any]]] = 
     exp.Anonymous: _function,
     exp.Column: _column,
     exp.Parameter: _parameter,
+    exp.CurrentDate: lambda *_: exp.cast(exp.Literal.string(f"{datetime.now(UTC):%Y-%m-%d}"), "DATE"),
+    exp.CurrentTimestamp: lambda *_: exp.cast(
+        exp.Literal.string(f"{datetime.now(UTC):%Y-%m-%d %H:%M:%S}"), "TIMESTAMP"
+    ),
     exp.CurrentSchemas: lambda node, asker, _: FROM_ARGUMENTS["current_schemas"]([node.this], asker),
 }
 
@@ -364,6 +369,9 @@ def _keyword(node: exp.Column) -> Any:
     return exp.alias_(node, node.name if node.this.args.get("quoted") else node.name.lower(), quoted=True)
 
 
+LABELS: Final[dict[type[Any], str]] = {exp.CurrentTimestamp: "now", exp.CurrentVersion: "version"}
+
+
 def _labels(node: Any) -> Iterator[str]:
     while isinstance(node, (exp.Cast, exp.Dot, exp.Paren, exp.Bracket)):
         node = node.expression if isinstance(node, exp.Dot) else node.this
@@ -371,8 +379,8 @@ def _labels(node: Any) -> Iterator[str]:
         yield node.name.lower()
     elif isinstance(node, exp.Anonymous):
         yield str(node.this).lower()
-    elif isinstance(node, exp.CurrentVersion):
-        yield "version"
+    elif type(node) in LABELS:
+        yield LABELS[type(node)]
     elif isinstance(node, exp.Case):
         yield "case"
     elif isinstance(node, exp.Func) and not isinstance(node, exp.Connector):
