@@ -14,7 +14,7 @@ from discreet.answers.story import story
 from discreet.curator.state import note_token, open_window, refresh, withdraw
 from discreet.owner.raising import grant_more
 from discreet.policy import read
-from tests.server.running import POLICY, build
+from tests.server.running import POLICY, build, until
 from tests.server.visitor import Site, shown, site
 
 HOME = "/data/hospital"
@@ -141,6 +141,22 @@ def test_tokens_of_the_page_are_on_record(tmp_path: Path) -> None:
         words = [line.words for line in made.app.state.app_state.datasets["hospital"].curator.story()]
     assert sum("was made" in each for each in words) == 1
     assert sum(f"{name} of analyst" in each and "was revoked" in each for each in words) == 1
+
+
+def test_a_job_does_not_remember_what_was_withdrawn(tmp_path: Path) -> None:
+    """A job is asked for its answer again for ten minutes, by the token that began it."""
+    path = build(tmp_path, patients=20)
+    with site(path) as made:
+        bearer = {"authorization": f"Bearer {made.tokens['finance']}", "accept": "application/json"}
+        visitor = made.visitor()
+        body = {"sql": AGES, "epsilon": 0.5}
+        sent = visitor.post(f"{API}/query", json=body, headers={**bearer, "prefer": "respond-async, wait=0"})
+        job = sent.headers.get("location") or sent.json().get("job")
+        assert sent.status_code == 202, sent.text
+        until(lambda: visitor.get(job, headers=bearer).status_code == 200)
+        number = int(visitor.get(job, headers=bearer).json()["receipt"].split(":")[0])
+        withdraw(read(path), number, "wrong")
+        assert visitor.get(job, headers=bearer).status_code == 410
 
 
 # words

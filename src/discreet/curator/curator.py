@@ -261,6 +261,10 @@ class Curator(Asks):
         """The same in words, for the owner."""
         return story(self._ledger.events())
 
+    def is_withdrawn(self, number: int) -> bool:
+        """Whether the owner withdrew the answer to this charge."""
+        return self._ledger.withdrawn(number)
+
     def note_token(self, act: str, name: str, role: str, analyst: str | None) -> None:
         """Put on record that a token was made or revoked, by its public name."""
         self._ledger.note_token(act, name, role, analyst)

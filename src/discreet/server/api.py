@@ -27,7 +27,7 @@ from discreet.server.dispatch import Submission, document_of, estimators, loaded
 from discreet.server.metrics import MEDIA
 from discreet.server.problems import Cancelled, response_of
 from discreet.server.queue import Job, State
-from discreet.server.records import is_open, own_story, story_csv
+from discreet.server.records import demand_readable, is_open, own_story, story_csv
 from discreet.server.responses import ANSWERS, BATCHES, MODELS, RELEASES, SCORES, Confidence, Headers, Sent
 from discreet.server.responses import CSV as CSV
 from discreet.server.responses import Number as Number
@@ -135,7 +135,7 @@ async def _performed(request: Request, access: Access, sent: requests.Body, head
         if submission.task.key is None and await request.is_disconnected():  # with a key, it will be asked for again
             dispatcher.leave(outcome)
             return json_response(None)  # nobody reads it
-    return _ended(outcome)
+    return _ended(outcome, access)
 
 
 @router.get("/datasets/{dataset}/jobs/{job}", responses=ANSWERS, tags=["asking"])
@@ -162,7 +162,7 @@ def _job(request: Request, access: Access, name: str) -> Job:
 
 def _standing(request: Request, access: Access, job: Job) -> Response:
     if job.result.done():
-        return _ended(job)
+        return _ended(job, access)
     position = app_state(request).dispatcher.queue.position(job)
     state = State.RUNNING if position is None else State.QUEUED
     location = f"/api/v1/datasets/{access.dataset.name}/jobs/{job.id}"
@@ -179,10 +179,12 @@ def progress_of(job: Job) -> dict[str, Any]:
     return {"progress": {"words": seen.words, "share": share, "seconds": round(seen.seconds, 1)}}
 
 
-def _ended(job: Job) -> Response:
+def _ended(job: Job, access: Access) -> Response:
     failure = job.result.exception()
     if failure is None:
-        return json_response(_document(job.result.result()))
+        document = _document(job.result.result())
+        demand_readable(access, document)
+        return json_response(document)
     if job.state is State.CANCELLED and isinstance(failure, QueryFailed):
         return response_of(Cancelled())
     return response_of(failure)

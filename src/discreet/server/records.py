@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
+from typing import Any
 
 from discreet.accounting.record import OWNER, Entry
 from discreet.answers.story import StoryLine, story
 from discreet.answers.wire import STORY, story_rows
+from discreet.errors import Refused
 from discreet.ledger.store import ENDLESS
 from discreet.printing import csv_text
 from discreet.server.access import Access
@@ -33,3 +36,11 @@ def story_csv(access: Access) -> str:
 def is_open(access: Access, entry: Entry) -> bool:
     """Owners and auditors see everything, analysts their own charges."""
     return access.caller.role.sees_everybody or entry.analyst == (access.caller.analyst or OWNER)
+
+
+def demand_readable(access: Access, document: Any) -> None:
+    """Raise if the owner withdrew what a job remembers: its receipt begins with the number of its charge."""
+    receipt = document.get("receipt") if isinstance(document, Mapping) else None
+    number, _, _ = str(receipt or "").partition(":")
+    if number.isdecimal() and access.dataset.curator.is_withdrawn(int(number)):
+        raise Refused("answer-gone", "the owner withdrew this answer", "ask again")
