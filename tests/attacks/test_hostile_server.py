@@ -461,3 +461,28 @@ def test_the_client_imports_nothing_that_runs_what_it_reads() -> None:
             names = [each.name for each in node.names] if isinstance(node, ast.Import | ast.ImportFrom) else []
             names += [node.id] if isinstance(node, ast.Name) else []
             assert not {"pickle", "marshal", "shelve", "yaml", "eval", "exec", "__import__"} & set(names), file.name
+
+
+# what a server says of the dataset
+
+
+@pytest.mark.parametrize("usual", [0, -1, 10**400, 1e308, 5])
+def test_what_it_says_to_begin_with_is_a_cost_or_nothing(usual: Any) -> None:
+    about: Any = {"name": HOSTILE, "usual": usual, "analysts": [HOSTILE] * 5000, "unit": HOSTILE}
+    replies = {"budget": BALANCE, "tables": TABLES}
+    transport = httpx.MockTransport(lambda asked: httpx.Response(200, json=replies[asked.url.path.rpartition("/")[2]]))
+    found = Remote(Connection("http://localhost", "secret", transport=transport), HOSTILE, about=about)
+    assert 0 < found.usual_cost < 1e9
+    assert len(found.analysts) == 1000
+    found._about["analysts"] = [HOSTILE]
+    assert not set(repr(found) + found._repr_html_()) & CONTROLS
+
+
+def test_a_ledger_without_end_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(remote, "MOST_ENTRIES", 30)
+    monkeypatch.setattr(remote, "PAGE", 10)
+    endless = reaching(lambda _: httpx.Response(200, json={"entries": [ENTRY] * 10}))
+    with pytest.raises(Unreachable):
+        endless.latest(limit=10**9)
+    with pytest.raises(Unreachable):
+        endless.entries()

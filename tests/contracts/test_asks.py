@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import json
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import fields
 from datetime import date
@@ -247,3 +248,47 @@ def test_an_analyst_sees_their_own_share(server: Running) -> None:
         with discreet.connect(server.url, token=server.tokens["owner"]) as owner:
             others = [each.number for each in owner.entries() if each.analyst != "finance"]
         assert [finance.entry(number) for number in others[:1]] in ([], [None])
+
+
+ODD_PARTS: Final[list[Any]] = [
+    {"table": "nowhere", "column": "ward", "key": "A"},
+    {"table": "wards", "column": "ward", "key": "A"},
+    {"table": "patients", "column": "age", "key": 3},
+    {"table": "patients", "column": "ward", "key": "Z"},
+    {"table": "patients", "column": "ward", "key": 1},
+    {"table": "patients", "column": "ward", "key": None},
+    {"table": "patients", "column": "ward", "key": {"number": "1/3"}},
+    {"table": "patients", "column": "ward", "key": {"date": "2026-13-01"}},
+    {"table": "patients", "column": "zip", "key": "\ud800"},
+    {"table": "patients", "column": "ward", "key": "A", "most": 0},
+    {"table": "patients", "column": "ward", "key": "A", "most": True},
+    {"table": "patients", "column": "ward"},
+    {"table": "patients' OR 1", "column": '"ward"', "key": "A"},
+    {"table": "patients", "column": "ward", "key": "A", "more": 1},
+    "ward = 'A'",
+    [],
+]
+
+
+@pytest.mark.parametrize("part", ODD_PARTS, ids=str)
+def test_parts_that_are_none_are_refused_and_free(server: Running, part: Any) -> None:
+    with server.client("finance") as client:
+        body = json.dumps({"sql": "SELECT COUNT(*) AS n FROM patients", "epsilon": 0.01, "part": part})
+        before = client.get("datasets/hospital/ledger/count").json()
+        for path in ("preview", "query"):
+            told = client.post(f"datasets/hospital/{path}", content=body, headers={"content-type": "application/json"})
+            assert 400 <= told.status_code < 500, told.text
+            assert told.json()["spent"] == 0
+        assert client.get("datasets/hospital/ledger/count").json() == before
+
+
+def test_no_unit_is_in_more_parts_than_it_has_rows(server: Running) -> None:
+    body = {"sql": "SELECT COUNT(*) AS n FROM patients", "epsilon": 0.01}
+    part = {"table": "patients", "column": "ward", "key": "B"}
+    with server.client("finance") as client:
+        one, many = (
+            client.post("datasets/hospital/query", json={**body, "part": {**part, "most": most}}).json()
+            for most in (1, 2**62)
+        )
+    assert many["cached"]
+    assert one["rows"] == many["rows"]

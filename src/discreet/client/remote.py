@@ -48,6 +48,9 @@ TOKEN: Final = "DISCREET_TOKEN"
 AUTHORITY: Final = "DISCREET_CA"
 """The one that the path of an authority's certificate is taken from."""
 MOST_ENTRIES: Final = 1_000_000
+MOST_ANALYSTS: Final = 1000
+"""Analysts whose shares are looked at, each with a request."""
+MOST_COST: Final = 1e9
 PAGE: Final = 10_000
 """Entries that are asked for at once."""
 SOON: Final = 2
@@ -204,7 +207,13 @@ class Remote(Asks):
     @property
     def analysts(self) -> tuple[str, ...]:
         """Those whose shares the token shows: its own, or for owners and auditors all."""
-        return tuple(self._about.get("analysts", filter(None, [self._about.get("analyst")])))
+        return tuple(self._about.get("analysts", filter(None, [self._about.get("analyst")])))[:MOST_ANALYSTS]
+
+    @property
+    def _usual(self) -> float | None:
+        """What the server says to begin with, if that can be a cost."""
+        said = self._about.get("usual", 0)
+        return float(said) if 0 < said <= MOST_COST else None
 
     @property
     def own_share(self) -> str | None:
@@ -214,8 +223,8 @@ class Remote(Asks):
     @property
     def usual_cost(self) -> float:
         """An ε for whoever has no other: what the server says, else a tenth of the budget."""
-        if "usual" in self._about:
-            return float(self._about["usual"])
+        if self._usual is not None:
+            return self._usual
         total = self.budget().total
         return self._read(_tenth, self._about.get("guarantee") or {"epsilon": total.epsilon, "delta": total.delta})
 
@@ -264,6 +273,8 @@ class Remote(Asks):
             entries += page
             if len(page) < rest:
                 break
+            if len(entries) > MOST_ENTRIES:  # it would never end
+                raise alien(self._connection.url)
         return entries[:limit]
 
     def count(self, search: Any = None) -> int:
@@ -324,7 +335,7 @@ class Remote(Asks):
         self.close()
 
     def __repr__(self) -> str:
-        cost = f"{self._about['usual']:g}" if "usual" in self._about else "…"
+        cost = "…" if self._usual is None else f"{self._usual:g}"
         where = f"{printable(self.name)} at {printable(self._connection.url)}"
         return f"<{where}; ask with query(sql, epsilon={cost})>"
 
