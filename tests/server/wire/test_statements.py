@@ -219,3 +219,15 @@ def test_the_planner_reads_texts_without_the_schema() -> None:
     assert len(found) == len(text)
     assert found.split() == ['SELECT', '"t".a,', 't.b,', "'public.c'", 'FROM', 't', 'LIMIT', '$1']  # fmt: skip
     assert plain("SELECT public.a FROM public", ["public"]) == "SELECT public.a FROM public"
+
+
+def test_a_wanted_error_takes_a_group_size_and_a_yes_and_costs_take_neither() -> None:
+    wanted = Settings().with_("discreet.error", "3").with_("discreet.group_size", "500")
+    assert {name: wanted.ours()[name] for name in ("error", "group_size", "confirm")} == {
+        "error": 3, "group_size": 500, "confirm": False,
+    }  # fmt: skip
+    assert wanted.with_("discreet.confirm", "on").ours()["confirm"]
+    assert "group_size" not in wanted.with_("discreet.epsilon", "0.1").ours()
+    for size in ("0", "-1", "2.5", "many", "1e3"):
+        with pytest.raises(Failed):
+            Settings().with_("discreet.group_size", size)

@@ -47,7 +47,7 @@ class Asked:
         """For the dispatcher, exactly as if it had come over HTTP."""
         said = self.settings.ours()
         if not with_cost:
-            said = {name: value for name, value in said.items() if name not in (*COSTS, "delta")}
+            said = {name: value for name, value in said.items() if name not in (*COSTS, "delta", "group_size")}
         if self.values:
             said["params"] = {name: _sent(value) for name, value in self.values.items()}
         try:

@@ -35,6 +35,12 @@ def _number(text: str) -> str:
     return text
 
 
+def _rows(text: str) -> str:
+    if not re.fullmatch(r"[1-9][0-9]{0,14}", text):
+        raise ValueError
+    return text
+
+
 def _one_of(*words: str) -> Callable[[str], str]:
     def read(text: str) -> str:
         if text.lower() not in words:
@@ -82,6 +88,8 @@ KNOWN: Final[dict[str, Known]] = {
     "discreet.rho": Known("", _number, "0.001"),
     "discreet.delta": Known("", _number, "1e-6"),
     "discreet.error": Known("", _number, "10"),
+    "discreet.group_size": Known("", _rows, "1000"),
+    "discreet.confirm": Known("off", _flag, "on"),
     "discreet.confidence": Known("", _number, "0.95"),
     "discreet.errors": Known("none", _one_of("none", "columns"), "'columns'"),
     "discreet.analyst": Known("", str, "'epidemiology'"),
@@ -177,6 +185,9 @@ class Settings:
         """What a query is told: its cost, and how it is asked."""
         said = {name.removeprefix(OURS): text for name, text in self.set_.items() if name.startswith(OURS)}
         numbers: dict[str, Any] = {name: _plain(said[name]) for name in (*COSTS, "delta", "confidence") if name in said}
+        if "error" in said:  # these are about errors that are wanted
+            size = {"group_size": int(said["group_size"])} if "group_size" in said else {}
+            numbers |= {**size, "confirm": self.is_on("discreet.confirm")}
         texts: dict[str, Any] = {name: said[name] for name in ("analyst", "blocks") if name in said}
         return {**numbers, **texts, "dialect": self.value("discreet.dialect"), "dummy": self.is_on("discreet.dummy")}
 
