@@ -31,6 +31,7 @@ from benchmarks import (
     release,
     release_logs,
     server,
+    spark,
     start,
     stream,
     synthetic,
@@ -42,7 +43,7 @@ MODULES = {"noise": noise, "start": start, "ledger": ledger, "private_copy": pri
            "learn": learn, "release": release, "release_logs": release_logs, "synthetic": synthetic,
            "local": local, "federated": federated, "validation": validation, "stream": stream,
            "blocks": blocks, "postgres": postgres, "pushdown": pushdown,
-           "ledger_postgres": ledger_postgres}  # fmt: skip
+           "ledger_postgres": ledger_postgres, "spark": spark}  # fmt: skip
 PARTS = {**MODULES, **learn.PARTS}
 """What can be named: parts of `learn` too."""
 PEERS = ("opendp",)

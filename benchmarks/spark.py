@@ -1,0 +1,112 @@
+"""Spark beside itself: bounded counts of a private table against the same counts without bounds, in one session.
+
+10⁶ rows, or DISCREET_ROWS. It needs pyspark (`make test-engines` unpacks it: PYTHONPATH=.spark) and Java.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import discreet
+from benchmarks.figures import Figure, at_least, at_most, best_of
+from discreet.engines.spark.cluster import session
+from discreet.policy import Policy, read
+from discreet.policy.clusters import read_cluster
+
+ROWS = int(os.environ.get("DISCREET_ROWS", "1000000"))
+MASTER = "spark:local[2]"
+CONFIGURATION = {"spark.driver.memory": "1g", "spark.sql.shuffle.partitions": "4"}
+POLICY = """
+name = "clinic"
+engine = "{engine}"
+state = "{engine}"
+budget = {{ epsilon = 1000000.0 }}
+unit = {{ name = "patient" }}
+[tables.visits]
+source = "{master}"
+table = "{place}"
+unit = "patient"
+max_rows = 20
+max_groups = 5
+[tables.visits.columns]
+ward = {{ values = ["A", "B", "C", "D", "E", "F", "G", "H"] }}
+kind = {{ values = ["acute", "planned", "other"] }}
+cost = {{ min = 0, max = 1000, step = 0.01 }}
+"""
+ROWS_OF = (
+    "concat('p', pmod(xxhash64(id), {units})) AS patient",
+    "substr('ABCDEFGH', 1 + CAST(pmod(xxhash64(id, 1), 8) AS INT), 1) AS ward",
+    "element_at(array('acute', 'planned', 'other'), 1 + CAST(pmod(xxhash64(id, 2), 3) AS INT)) AS kind",
+    "pmod(xxhash64(id, 3), 100000) / 100D AS cost",
+)
+QUERIES = {
+    "counts of one key": ("SELECT ward, COUNT(*) AS n FROM visits GROUP BY ward", "ward"),
+    "counts of two keys": ("SELECT ward, kind, COUNT(*) AS n FROM visits GROUP BY ward, kind", "ward, kind"),
+}
+
+
+def figures() -> Iterator[Figure]:
+    if find_spec("pyspark") is None or shutil.which("java") is None:
+        print("figures of Spark need pyspark and Java 17, which are not both here")
+        return
+    with tempfile.TemporaryDirectory(prefix="discreet-bench-") as name:
+        folder = Path(name)
+        lines = [f"{key} {value}" for key, value in CONFIGURATION.items()]
+        (folder / "spark-defaults.conf").write_text("\n".join(lines), encoding="utf-8")
+        os.environ["SPARK_CONF_DIR"] = str(folder)
+        with session(read_cluster(MASTER), folder, "benchmark") as spark:
+            yield from _measured(spark, folder)
+
+
+def _measured(spark: Any, folder: Path) -> Iterator[Figure]:
+    place = folder / "visits"
+    listed = [text.format(units=max(ROWS // 10, 1)) for text in ROWS_OF]
+    spark.range(ROWS).selectExpr(*listed).write.parquet(f"file://{place}")
+    raw = spark.read.parquet(f"file://{place}")
+    raw.createOrReplaceTempView("visits")
+    policies = {engine: _policy(folder, place, engine) for engine in ("spark", "duckdb")}
+    scanned = best_of(3, lambda: spark.sql("SELECT count(DISTINCT patient), sum(cost) FROM visits").collect())
+    curators: dict[str, Any] = {}
+    for engine, policy in policies.items():
+        began = time.perf_counter()
+        curators[engine] = discreet.open(policy.path)
+        _ask(curators[engine], "SELECT COUNT(*) FROM visits")()
+        took = time.perf_counter() - began
+        yield at_most(
+            f"{ROWS:,} rows: the copy that {engine} asks",
+            _s(took),
+            f"{_s(scanned)} Spark counts units",
+            took / scanned,
+            30,
+        )
+    for what, (query, keys) in QUERIES.items():
+        bare = best_of(5, spark.sql(f"SELECT {keys}, count(*) FROM visits GROUP BY {keys}").collect)
+        ours = best_of(5, _ask(curators["spark"], query))
+        yield at_most(f"{what}, engine = spark", _s(ours), f"{_s(bare)} Spark without bounds", ours / bare, 3)
+        there = best_of(5, _ask(curators["duckdb"], query))
+        yield at_least(
+            f"{what}, DuckDB over Spark's copy", _s(there), f"{_s(bare)} Spark without bounds", bare / there, 1
+        )
+    for curator in curators.values():
+        curator.close()
+
+
+def _policy(folder: Path, place: Path, engine: str) -> Policy:
+    path = folder / f"{engine}.toml"
+    path.write_text(POLICY.format(engine=engine, master=MASTER, place=place), encoding="utf-8")
+    return read(path)
+
+
+def _ask(curator: Any, query: str) -> Callable[[], object]:
+    return lambda: curator.query(query, epsilon=1, fresh=True)
+
+
+def _s(seconds: float) -> str:
+    return f"{seconds:.2f} s"
