@@ -17,12 +17,11 @@ from discreet.curator.curator import Curator
 from discreet.engines.memory import Memory
 from discreet.engines.postgres_engine import Postgres, UnansweredError
 from discreet.engines.problems import SourceError
+from discreet.engines.rehearsal import demand_runnable
 from discreet.engines.rewriting import UnknownError
 from discreet.engines.stopping import Stop
 from discreet.errors import QueryFailed, Refused
 from discreet.exit.sampler import Sampler
-from discreet.learn import StandardScaler
-from discreet.opening import MAKERS
 from discreet.owner.check import check
 from discreet.policy import Policy, PolicyError
 from tests.budget import later
@@ -158,11 +157,20 @@ def test_rows_do_not_leave(database: Cluster, tmp_path: Path) -> None:
         ):
             with pytest.raises(UnknownError, match="rows that leave"):
                 engine.rows(query)
-        with ledger_of(policy) as ledger:
-            curator = Curator(policy, ledger, engine=engine, makers=MAKERS)
             with pytest.raises(Refused, match="may not leave"):
-                curator.fit(StandardScaler(), "SELECT cost FROM visits", epsilon=1)
-            assert not ledger.entries()
+                demand_runnable(policy, policy.engine_schema, [query], {})
+
+
+@pytest.mark.slow
+def test_estimators_are_refused_and_free(database: Cluster, tmp_path: Path) -> None:
+    from discreet.learn import StandardScaler
+    from discreet.opening import MAKERS
+
+    with opened(database, tmp_path, visits(3, 2)) as (policy, engine), ledger_of(policy) as ledger:
+        curator = Curator(policy, ledger, engine=engine, makers=MAKERS)
+        with pytest.raises(Refused, match="may not leave"):
+            curator.fit(StandardScaler(), "SELECT cost FROM visits", epsilon=1)
+        assert not ledger.entries()
 
 
 @contextmanager
