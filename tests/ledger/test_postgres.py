@@ -8,6 +8,7 @@ import socket
 import threading
 from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import psycopg
@@ -16,9 +17,10 @@ import pytest
 from discreet.accounting import Pure
 from discreet.accounting.record import Key
 from discreet.ledger import LedgerDamaged, LedgerError, Memory, Repeated
-from discreet.ledger.codec import link
+from discreet.ledger.codec import encode, link
 from discreet.ledger.homes import InDatabase
-from discreet.ledger.postgres import Address, Postgres
+from discreet.ledger.postgres import Address, Postgres, session
+from discreet.ledger.postgres import store as module
 from discreet.ledger.postgres.reading import PostgresReader
 from discreet.ledger.postgres.schema import prepare
 from discreet.ledger.postgres.session import AGAIN, LOST
@@ -310,6 +312,99 @@ def test_a_connection_that_is_cut_while_it_commits(opening: Opening, postgres: C
             with pytest.raises(Repeated), book.charge(Pure(1), why="secret-4f1c", key=key):
                 raise AssertionError("bits were given")
             assert book.balance().spent.epsilon == 1
+
+
+def test_failures_have_fixed_words(
+    opening: Opening, postgres: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    where = journal(opening)
+    nobody = replace(where, login=replace(where.login, host=str(tmp_path)))
+    with pytest.raises(LedgerError, match="could not connect"):
+        Postgres(nobody)
+    with monkeypatch.context() as patch:
+        patch.setitem(session.SETTINGS, "no_such_setting", "1")
+        with pytest.raises(LedgerUnreachable, match="nothing was released"):
+            opening()
+    with monkeypatch.context() as patch:
+        patch.setattr(session, "_one", lambda *_: (True,))
+        with pytest.raises(LedgerError, match="is a standby"):
+            opening()
+    with ledger(opening) as book:
+        spend(book)
+        store = book._store
+        assert isinstance(store, Postgres)
+        with ledger(opening) as other, store.transaction(lambda: book._state):
+            other._store._connection.execute("SET lock_timeout = '1ms'")  # type: ignore[attr-defined]
+            with pytest.raises(LedgerError, match="stays locked"):
+                spend(other)
+        postgres.run(f"REVOKE INSERT ON {where.schema}.journal FROM {ledgers.ROLE}")
+        with pytest.raises(LedgerError, match="this role may not use the ledger"):
+            spend(book)
+        postgres.run(f"GRANT INSERT ON {where.schema}.journal TO {ledgers.ROLE}")
+        with pytest.raises(LedgerDamaged, match="refused a record"), store.transaction(lambda: book._state):
+            store.append(99, encode("epoch", {"protected": "", "name": ""}), "x")
+        with store.transaction(lambda: book._state), pytest.raises(LedgerError, match="being written"), store.relaxed():
+            raise AssertionError
+        reader = store.reader
+        spend(book)
+    with pytest.raises(LedgerError, match="closed"):
+        reader.charge(3)
+
+
+def test_a_server_that_does_not_come_back_gives_no_bits(opening: Opening, monkeypatch: pytest.MonkeyPatch) -> None:
+    with ledger(opening) as book:
+        store = book._store
+        assert isinstance(store, Postgres)
+        for failure, words in ((LedgerError("gone"), "cannot be reached"), (LedgerDamaged("other"), "other")):
+            store._connection.close()
+            with monkeypatch.context() as patch:
+                patch.setattr(module, "opened", raising(failure))
+                with pytest.raises(LedgerError, match=words):
+                    spend(book)
+
+        def lost() -> None:
+            store.append(*contract.record(store))
+            store._connection.close()
+
+        def broken() -> None:
+            monkeypatch.setattr(store._connection, "execute", raising(KeyError("broken")))
+            raise KeyError("in the middle")
+
+        for act, error in ((lost, LedgerUnreachable), (broken, KeyError)):
+            with pytest.raises(error), store.transaction(lambda: book._state):
+                act()
+        assert store._connection.closed
+        store._durable = None
+        assert spend(book) == 3
+        assert list(book._store.rows(5, 4)) == []
+
+
+def raising(error: Exception) -> Callable[..., Any]:
+    def act(*_: object, **__: object) -> None:
+        raise error
+
+    return act
+
+
+def test_a_long_journal_is_read_page_by_page(opening: Opening, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "PAGE", 3)
+    with ledger(opening) as book:
+        for _ in range(4):
+            spend(book, plan="p", answer=b"1")
+        store = book._store
+        assert isinstance(store, Postgres)
+        store._rows = store._rows.replace("LIMIT 500", "LIMIT 3")
+        assert [row[0] for row in store.rows()] == [record[0] for record in store.records()] == list(range(1, 11))
+        assert InDatabase(journal(opening)).verify([], None).problems == ()
+
+
+def test_an_amount_that_is_no_whole_number_is_damage(opening: Opening, postgres: Cluster) -> None:
+    with ledger(opening) as book:
+        spend(book, plan="p", answer=b"1")
+        update = f"UPDATE {journal(opening).schema}.journal SET first = first + 0.5 WHERE first IS NOT NULL"
+        postgres.run("SET session_replication_role = replica", update)
+        with pytest.raises(LedgerDamaged, match="record 3 cannot be read"):
+            list(book.cached("p", 1))
 
 
 class Cut:
