@@ -19,9 +19,9 @@ MOST_BANDS: Final = 2
 MOST_BESIDE: Final = 4
 NEAR: Final = 0.4
 """Zero is on the scale if the least value is below this part of the largest."""
-DOT: Final = 8.0
+DOT: Final = 13.0
 LINE: Final = 3.0
-"""Pixels that a dot and a line cover: an interval within them is not seen."""
+"""Pixels that a dot (of 10, with its edge) and a line hide: an interval has to be longer to be seen."""
 _EXACT: Final = 2**53
 
 
