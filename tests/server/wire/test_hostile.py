@@ -278,6 +278,16 @@ def test_with_a_certificate_all_is_encrypted(encrypted: Running) -> None:
         connect(encrypted, sslmode="disable")
 
 
+def test_a_cost_that_was_found_is_confirmed_where_it_is_large(encrypted: Running) -> None:
+    """Where nobody else spends: what is left decides."""
+    text = "SELECT ward, COUNT(*) AS n FROM patients GROUP BY ward"
+    with connect(encrypted, "owner", sslmode="require", options="-c discreet.error=0.5") as connection:
+        with pytest.raises(psycopg.errors.InvalidParameterValue, match="confirm-cost") as raised:
+            connection.execute(text)
+        connection.execute(str(raised.value.diag.message_hint).partition(",")[0])  # what it says can be sent
+        assert len(connection.execute(text).fetchall()) == 3
+
+
 def test_nothing_in_clear_gets_into_an_encrypted_connection(encrypted: Running) -> None:
     with opened(encrypted) as raw:
         raw.send(struct.pack("!ii", 8, protocol.SSL) + startup(user="x", database="hospital"))

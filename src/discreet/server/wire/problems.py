@@ -11,11 +11,17 @@ from discreet.printing import lines_of
 COST: Final = (
     "SET discreet.epsilon = 0.1 (or discreet.rho, or discreet.error: the half-width that you want), then ask again"
 )
+HINTS: Final = {
+    "confirm-cost": "SET discreet.confirm = on, then ask again; or set discreet.epsilon instead of discreet.error",
+    "cost-missing": COST,
+}
+"""Where the fix is another one than in Python."""
 STATES: Final = {
     "accuracy-unreachable": "22023",
     "budget-exhausted": "53400",
     "busy": "53300",
     "cancelled": "57014",
+    "confirm-cost": "22023",
     "cost-invalid": "22023",
     "cost-missing": "55000",
     "cost-too-high": "22023",
@@ -68,7 +74,7 @@ def failed_of(problem: Problem, offset: int = 0) -> Failed:
     return Failed(
         STATES.get(code, NOT_ALLOWED),
         f"{code}: {problem.reason}",
-        COST if code == "cost-missing" else problem.fix,
+        HINTS.get(code, problem.fix),
         code=code,
         position=0 if span is None else offset + span[0] + 1,
     )
