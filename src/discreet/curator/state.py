@@ -162,7 +162,7 @@ def _unspent(policy: Policy, analyst: str | None) -> Balance:
     if analyst is None:
         return grant.balance(grant.limits, grant.nothing, policy.budget.epsilon)
     share = policy.analysts[analyst]
-    return grant.balance(grant.share_limits(share), grant.nothing, grant.share_epsilon(share))
+    return grant.balance(grant.share_limits(share), grant.nothing, grant.share_epsilon(share), of="share")
 
 
 def entries(policy: Policy) -> list[Entry]:
