@@ -531,6 +531,7 @@ def test_everything_is_in_the_dictionary() -> None:
         "notes": ["at most 1 row of each patient is read"],
         "ranks": {},
         "guarantee": {"epsilon": 3.0, "delta": 1e-6},
+        "earlier": False,
     }
     ahead = preview().to_dict()
     assert set(ahead) == {*AHEAD, "unit"}

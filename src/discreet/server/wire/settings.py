@@ -96,7 +96,6 @@ KNOWN: Final[dict[str, Known]] = {
     "discreet.blocks": Known("", str, "'newest 7'"),
     "discreet.dialect": Known("postgres", _one_of(*DIALECTS), "'postgres'"),
     "discreet.dummy": Known("off", _flag, "on"),
-    "discreet.confirm": Known("off", _flag, "on"),
     "application_name": Known("", str, reported=True),
     "bytea_output": Known("hex"),
     "client_encoding": Known("UTF8", _one_of("utf8", "utf-8", "unicode", "'utf-8'"), "UTF8", reported=True),
@@ -190,9 +189,8 @@ class Settings:
             size = {"group_size": int(said["group_size"])} if "group_size" in said else {}
             numbers |= {**size, "confirm": self.is_on("discreet.confirm")}
         texts: dict[str, Any] = {name: said[name] for name in ("analyst", "blocks") if name in said}
-        confirmed = {"confirm": True} if self.is_on("discreet.confirm") else {}
         how = {"dialect": self.value("discreet.dialect"), "dummy": self.is_on("discreet.dummy")}
-        return {**numbers, **texts, **confirmed, **how}
+        return {**numbers, **texts, **how}
 
     def is_on(self, name: str) -> bool:
         return self.value(name) == "on"
