@@ -189,6 +189,8 @@ def test_every_option_reaches_the_door(shell: Shell, monkeypatch: pytest.MonkeyP
             "dialect": "bigquery",
             "blocks": None,
             "fresh": True,
+            "group_size": None,
+            "confirm": False,
         }
     ]
 
@@ -417,11 +419,11 @@ def test_views_show_budget_tables_and_ledger(shell: Shell) -> None:
     nothing = run(shell, "%discreet hospital.toml ledger")
     assert str(nothing) == "nothing was charged yet"
     assert "nothing was charged yet" in sound(nothing._repr_html_()).text
-    ask(shell, "hospital.toml --rho 0.045 --analyst fraud")
+    ask(shell, "hospital.toml --rho 0.015 --analyst fraud")
     expected = {
-        "budget": ["everybody", "epidemiology", "fraud", "of the share used", "ρ 0.045 of", "max ε for the next query"],
+        "budget": ["everybody", "epidemiology", "fraud", "of the share used", "ρ 0.015 of", "max ε for the next query"],
         "tables": ["patients", "at most 3 rows", "0 … 5000 in steps of 0.01", "keys are private", "public"],
-        "ledger": ["fraud", "ρ 0.045", COUNT, "yes"],
+        "ledger": ["fraud", "ρ 0.015", COUNT, "yes"],
     }
     for what, shown in expected.items():
         view = run(shell, f"%discreet hospital.toml {what}")

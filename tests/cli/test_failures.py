@@ -173,7 +173,7 @@ def test_an_interrupt_ends_with_130(
     def raise_it(*_: object) -> None:
         raise error()
 
-    monkeypatch.setattr("discreet.owner.check.check", raise_it)
+    monkeypatch.setattr("discreet.owner.check.checked", raise_it)
     run("check", hospital(tmp_path).path, code=130)
 
 
@@ -181,7 +181,7 @@ def test_unforeseen_errors_tell_no_more_than_their_name(tmp_path: Path, monkeypa
     def fail(*_: object) -> None:
         raise ZeroDivisionError("secret 42")
 
-    monkeypatch.setattr("discreet.owner.check.check", fail)
+    monkeypatch.setattr("discreet.owner.check.checked", fail)
     result = run("check", hospital(tmp_path).path, code=5)
     assert result.stderr.startswith("error: something unforeseen happened (ZeroDivisionError)\n→ please report it")
     assert "secret" not in result.output
@@ -274,7 +274,7 @@ def test_a_terminal_of_few_characters_gets_codes(tmp_path: Path) -> None:
     with program("budget", policy.path, env={**os.environ, "PYTHONIOENCODING": "latin-1"}) as process:
         out, err = process.communicate(timeout=300)
     assert (process.returncode, err) == (0, b"")
-    assert b"\\u03b5 3" in out
+    assert b"\\u03b5 0 of 3" in out
 
 
 def test_the_module_is_the_command(tmp_path: Path) -> None:

@@ -35,19 +35,19 @@ NUMBERS = itertools.count()
 @pytest.fixture(scope="module")
 def reader(postgres: Cluster) -> str:
     """A role that may connect with a password, and read what it is allowed to."""
-    postgres.run(f"CREATE ROLE reader LOGIN PASSWORD '{CANARY}'")
+    postgres.run(f"CREATE ROLE visitor LOGIN PASSWORD '{CANARY}'")
     hba = postgres.folder / "data" / "pg_hba.conf"
-    hba.write_text(f"host all reader localhost scram-sha-256\n{hba.read_text()}", encoding="ascii")
+    hba.write_text(f"host all visitor localhost scram-sha-256\n{hba.read_text()}", encoding="ascii")
 
     def asked_for_password() -> bool:
         try:
-            psycopg.connect(host="localhost", port=postgres.port, user="reader", dbname="postgres").close()
+            psycopg.connect(host="localhost", port=postgres.port, user="visitor", dbname="postgres").close()
         except psycopg.OperationalError:
             return True
         return False
 
     postgres.reload(asked_for_password)
-    return "reader"
+    return "visitor"
 
 
 def allowed(postgres: Cluster, reader: str, schema: str) -> None:
@@ -104,9 +104,11 @@ class TestSecrets:
         address = f"postgresql://{reader}@localhost:{postgres.port}/postgres?password_variable=CLINIC_PASSWORD"
         policy = world(tmp_path, table(address, "closed.visits", COLUMNS))
         assert "this role may not read it → GRANT SELECT" in failure(policy)
-        postgres.run("GRANT USAGE ON SCHEMA closed TO reader", "GRANT SELECT (person, ward) ON closed.visits TO reader")
+        postgres.run(
+            "GRANT USAGE ON SCHEMA closed TO visitor", "GRANT SELECT (person, ward) ON closed.visits TO visitor"
+        )
         assert "this role may not read the column 'cost'" in failure(policy)
-        postgres.run("GRANT SELECT (cost) ON closed.visits TO reader")
+        postgres.run("GRANT SELECT (cost) ON closed.visits TO visitor")
         assert copied(policy, "SELECT ward, cost FROM visits") == [("A", 1.5)]
 
     def test_rows_hidden_by_row_level_security_are_warned_of(

@@ -27,7 +27,7 @@ HARD: Final[dict[str, Any]] = {"target": "zone", "goal": 0.999, "epsilon": 0.125
 """More than two blocks can show."""
 
 
-def rides(days: Iterable[int], riders: int = 200) -> list[tuple[Any, ...]]:
+def rides(days: Iterable[int], riders: int = 500) -> list[tuple[Any, ...]]:
     """Cheap rides are in the north, all others in the south; nothing is by chance."""
     dice = random.Random(5)
     return [
@@ -62,7 +62,7 @@ def lines(found: Curator) -> list[Fraction]:
 
 @pytest.mark.parametrize("kind", ["unit-day", "row", "unit", "unit in days"])
 def test_what_is_good_enough_is_accepted_at_the_first_attempt(tmp_path: Path, kind: str) -> None:
-    """A quarter of 200 riders are tested: fewer than 20 once in 10⁸, and those would be enough."""
+    """A quarter of 500 riders are tested: fewer than 60 once in 10¹⁰, and some 40 are enough."""
     with stream(tmp_path, 1, kind) as found:
         run = train(found, blocks=2 if kind == "unit" else 1, **EASY)  # riders are in two buckets
         assert run.ending is Ending.ACCEPTED

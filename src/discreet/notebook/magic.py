@@ -94,7 +94,7 @@ class Magic:
 
     def _propose(self, curator: Asks, given: Asking, line: str, sql: str, refused: Refused) -> None:
         """Put the cell with the refusal's edit in it below this one, ready to be run, if it would be answered."""
-        settings = {name: value for name, value in given.settings.items() if name != "fresh"}
+        settings = {name: value for name, value in given.settings.items() if name not in ("fresh", "confirm")}
         proposal = fixed(sql, refused.edit, lambda text: curator.preview(text, **settings))
         if proposal is not None:
             self.shell.set_next_input(f"%%{NAME} {line}\n{proposal}")
