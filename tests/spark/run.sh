@@ -1,10 +1,11 @@
 #!/bin/sh
-# Runs the tests that need Spark, with the Python that is named. Where Java is missing they are skipped, and nothing is unpacked for them.
+# Runs the tests that need Spark, with the Python that is named. Where Java or pyspark cannot be had they are skipped, in words.
 export DISCREET_SPARK=1
-if ! command -v java >/dev/null; then
+skipped() {
     many=$("$1" -m pytest -q --collect-only -m 'not slow' tests/spark 2>/dev/null | grep -c '::')
-    echo "$many tests of Spark need Java 17 or newer, which is not here: skipped"
+    echo "$many tests of Spark need $2: skipped"
     exit 0
-fi
-make --no-print-directory .spark/.ready || exit 1
+}
+command -v java >/dev/null || skipped "$1" "Java 17 or newer, which is not here"
+make --no-print-directory .spark/.ready || skipped "$1" "pyspark, which could not be installed"
 PYTHONPATH="$PWD/.spark" exec "$1" -m pytest -q -n 0 --durations=5 -m 'not slow' tests/spark
