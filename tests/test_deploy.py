@@ -35,7 +35,7 @@ def command(unit: Path) -> list[str]:
 def parsed(words: list[str]) -> None:
     """The command line is one that discreet takes, up to its last option; nothing of it runs."""
     group: click.Command = discreet
-    context = click.Context(group, info_name="discreet")
+    context = click.Context(group, info_name="discreet", **discreet.context_settings)  # click remembers help options
     while isinstance(group, click.Group):
         name, *words = words
         found = group.get_command(context, name)
