@@ -35,12 +35,14 @@ LAYOUTS = {
     "integer": ("[budget]\nepsilon = 3\ndelta = 1e-6\n", "3"),
     "exponent": ("[budget]\nepsilon = 0.3e+1\ndelta = 1e-6\n", "0.3e+1"),
     "last": ("[budget]\ndelta = 1e-6\n\n\nepsilon = 3.0\n", "3.0"),
+    "inline": ("budget = { epsilon = 3.0, delta = 1e-6 }\n", "3.0"),
+    "inline-last": ("  budget={delta = 1e-6,\tepsilon=3.0}  # epsilon = 7\n", "3.0"),
+    "dotted": ("budget.epsilon = 3.0\nbudget.delta = 1e-6\n", "3.0"),
     "unicode": ("# ε für alle 💥\n[budget]\nepsilon = 3.0 # ε\ndelta = 1e-6\n", "3.0"),
 }
 """Ways to write a budget, and the number in it."""
 ODD = {
-    "inline": "budget = { epsilon = 3.0, delta = 1e-6 }\n",
-    "dotted": "budget.epsilon = 3.0\nbudget.delta = 1e-6\n",
+    "quoted-inline": 'budget = { "epsilon" = 3.0, delta = 1e-6 }\n',
     "quoted": '[budget]\n"epsilon" = 3.0\ndelta = 1e-6\n',
     "quoted-table": '["budget"]\nepsilon = 3.0\ndelta = 1e-6\n',
 }
@@ -62,7 +64,7 @@ def written(tmp_path: Path, budget: str, *, newline: str = "\n") -> Policy:
     text = made.path.read_text(encoding="utf-8")
     assert text.count(BUDGET) == 1
     head, tail = text.split(BUDGET)
-    inline = budget.startswith("budget")
+    inline = budget.strip().startswith("budget")
     changed = budget + head + tail if inline else head + budget + tail
     made.path.write_bytes(changed.replace("\n", newline).encode())
     return opened(read(made.path))

@@ -27,6 +27,10 @@ from discreet.policy import Policy, PolicyError, parse
 
 _BUDGET: Final = re.compile(r"(?ms)^[ \t]*\[[ \t]*budget[ \t]*\][^\n]*\n(.*?)(?=^[ \t]*\[|\Z)")
 _EPSILON: Final = re.compile(r"(?m)^([ \t]*epsilon[ \t]*=[ \t]*)([-+.\w]+)")
+_SHORT: Final = re.compile(
+    r"(?m)^([ \t]*budget[ \t]*(?:=[ \t]*\{(?:[^}\n#\"']*,)?[ \t]*|\.[ \t]*)epsilon[ \t]*=[ \t]*)([-+.\w]+)"
+)
+"""`budget = { epsilon = 3.0 }` and `budget.epsilon = 3.0`. The changed file is read again before it is written."""
 Record = Callable[[Policy, str], Grant]
 BY_HAND: Final = "write it into the policy file yourself, then run `discreet budget raise`"
 
@@ -87,7 +91,7 @@ def _granted(policy: Policy, wanted: Fraction, reason: str, record: Record) -> G
 
 def _changed(text: str, epsilon: float) -> str:
     section = _BUDGET.search(text)
-    number = _EPSILON.search(text, section.start(1), section.end(1)) if section else None
+    number = _EPSILON.search(text, section.start(1), section.end(1)) if section else _SHORT.search(text)
     if number is None:
         raise Refused("policy", "the budget is not written in a form that can be changed here", BY_HAND)
     return f"{text[: number.start(2)]}{epsilon!r}{text[number.end(2) :]}"
