@@ -137,3 +137,7 @@ def test_about_several_units_no_sum_is_called_a_guarantee() -> None:
     )
     assert not any("that guarantees" in line for line in details(several))
     assert MEANING in details(several)
+
+
+def test_more_than_anybody_asks_is_not_counted() -> None:
+    assert more_words(10**12) == "over a million more queries like this"

@@ -10,14 +10,24 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from discreet.accounting import Concentrated, ConcentratedFilter, DiscreteGaussian, delta_of, epsilon_of, rho_for
+from discreet.accounting import Concentrated, ConcentratedFilter, DiscreteGaussian, Pure, delta_of, epsilon_of, rho_for
 from discreet.accounting.conversion import epsilon_of_rho
-from discreet.accounting.labels import label_of_rho, labelled, part_of, read, rho_of_label, selection_delta, usual
+from discreet.accounting.labels import (
+    label_of,
+    label_of_rho,
+    labelled,
+    part_of,
+    read,
+    rho_of_label,
+    selection_delta,
+    usual,
+)
 from discreet.accounting.rounding import UNITS, float_down, float_up, granted
 from discreet.accounting.spectrum import noise_losses
 from discreet.errors import BudgetExhausted
 from discreet.exact import LEAST_EPSILON
 from discreet.mechanisms import KeySelection
+from discreet.printing import at_least
 from tests.accounting.truth import mp, real
 
 UNIT = Fraction(1, UNITS)
@@ -186,3 +196,9 @@ def test_ten_usual_releases_fit_a_budget_and_hardly_thirty_do(epsilon: Fraction,
         assert 10 * rho_of_label(both, delta / 2) <= rho_of_label(epsilon, delta / 2)
     assert rho_of_label(epsilon, delta / 2) < 10 * rho_of_label(Fraction(5, 2) * both, delta / 2) + 10 * UNIT
     assert {f"{float(each):e}"[0] for each in (pure, both)} <= set("125")
+
+
+def test_the_label_of_a_loss_is_its_epsilon_by_itself() -> None:
+    assert label_of(Pure(0.25), None) == 0.25
+    delta = Fraction("1e-6")
+    assert labelled(Concentrated(0.005), delta).startswith(f"ε {at_least(label_of(Concentrated(0.005), delta))} ")

@@ -13,7 +13,7 @@ import pytest
 from discreet.accounting import Pure
 from discreet.accounting.record import Key
 from discreet.curator.state import back_up_ledger, balances, open_ledger, verify_ledger
-from discreet.ledger import Acceptance, Ledger, LedgerDamaged, LedgerError, Marks
+from discreet.ledger import Acceptance, Ledger, LedgerDamaged, LedgerError, Marks, moving
 from discreet.ledger.codec import encode, link
 from discreet.ledger.homes import Home, InDatabase, InFile
 from discreet.ledger.postgres import session, store
@@ -279,6 +279,21 @@ def test_totals_say_where_the_journal_is(homes: dict[str, Home], monkeypatch: py
 
 
 # killed in the middle
+
+
+def test_a_move_that_was_begun_is_finished_by_the_same_command(
+    homes: dict[str, Home], marks: Marks, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    old, new = homes["file"], homes["database"]
+    with opened(old, marks) as ledger:
+        spend(ledger, Pure(1))
+    with monkeypatch.context() as broken:
+        broken.setattr(moving, "_arrive", lambda *_: 1 / 0)
+        with pytest.raises(ZeroDivisionError):
+            moved(old, new, marks)
+    assert not is_open(old, marks)
+    moved(old, new, marks)
+    assert is_open(new, marks)
 
 
 @pytest.mark.parametrize("points", [4, pytest.param(100, marks=pytest.mark.slow)])

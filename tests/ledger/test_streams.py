@@ -426,6 +426,7 @@ def test_a_share_is_the_same_part_of_every_block() -> None:
     assert ledger.used("ann", BlockNames.of("rides", [1, 2])).words == "100 % of the capacity used"
     assert ledger.used(None, BlockNames.of("rides", [1, 2])).words == "25 % of the capacity used"
     assert ledger.used("ann", BlockNames.of("rides", [2])).words == "0 % of the capacity used"
+    assert ledger.part_of_rest(Pure(1, unit=ledger.unit), "ann", BlockNames.of("rides", [1, 2])) is None
     with pytest.raises(BudgetExhausted, match="the cost is delta"):
         ask(ledger, Concentrated(0, Fraction(5, 10**8)), 0)
     ask(ledger, Approximate(Fraction(1, 100), Fraction(1, 10**8)), 0)

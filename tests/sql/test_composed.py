@@ -22,7 +22,7 @@ from hypothesis import strategies as st
 
 from discreet import composed, quoting
 from discreet.composed import LARGEST, Sql, double, joined, keyword, lines, listed, literal, name, sql
-from discreet.engines.printed import ALTERED, confirmed, printed
+from discreet.engines.printed import ALTERED, confirmed, parsed, printed
 from discreet.errors import QueryFailed, Refused
 from tests.plain import plain
 from tests.sql.worlds import opened, policy_of
@@ -371,3 +371,7 @@ def test_a_query_that_the_parser_reads_in_another_way_than_its_skeleton_is_not_r
     confirmed(composed._made("SELECT 7 = 'a'", "SELECT 7 = ''", 1))
     with pytest.raises(QueryFailed, match=ALTERED):
         confirmed(composed._made("SELECT 7 = 'c'", "SELECT 7.5 = ''", 1))
+
+
+def test_what_the_parser_makes_of_a_query() -> None:
+    assert json.loads(parsed(sql("SELECT {}", literal(7))))["statements"][0]["node"]["type"] == "SELECT_NODE"
