@@ -148,12 +148,12 @@ FORMS: Mapping[str, tuple[Given, Sequence[str]]] = {
 @pytest.fixture(scope="module")
 def server(database: Cluster) -> Iterator[Any]:
     with database.connect() as connection:
-        connection.execute("CREATE SCHEMA hostile; SET search_path = hostile")
+        connection.execute("CREATE SCHEMA hostile_functions; SET search_path = hostile_functions")
         connection.execute("SET datestyle = 'ISO'; SET timezone = 'UTC'")
         for text in functions():
             connection.execute(text.encode())
         yield connection
-        connection.execute("DROP SCHEMA hostile CASCADE")
+        connection.execute("DROP SCHEMA hostile_functions CASCADE")
 
 
 def combined(given: Given) -> list[tuple[Any, ...]]:
