@@ -12,26 +12,17 @@ import pytest
 
 from discreet.curator.curator import Curator
 from discreet.engines.spark.engine import Spark
-from discreet.errors import Refused
 from discreet.exit.sampler import Sampler
 from discreet.policy import Kind, Policy, Table
 from discreet.policy.owners import leading_columns
 from tests.budget import later
-from tests.engines.contract.test_language import asked
+from tests.engines.contract.test_language import PARTS, REFUSED, check_part
 from tests.engines.contract.worlds import World
 from tests.spark.conftest import MASTER
 from tests.sql import tiny
-from tests.sql.fixtures import ANSWERED
-from tests.sql.test_fixtures import same
 from tests.sql.worlds import ledger_of, quiet
 
-PARTS: Final = 5
-"""Of all fixtures one part runs always, the others when slow tests are wanted."""
-REFUSED: Final = {
-    "SELECT SUM(ROUND(x / 8, 1)) FROM beds": "round by what is no constant",
-    "SELECT COUNT_IF(CAST(x AS VARCHAR) = '2.5') FROM beds": "a cast from real to text",
-    "SELECT COUNT(TRY_CAST(w AS DATE)) FROM beds": "a cast from text to day",
-}
+NAMED: Final = {**REFUSED, "SELECT SUM(ROUND(x / 8, 1)) FROM beds": "round by what is no constant"}
 NUMBERS: Final = itertools.count()
 KINDS: Final = {
     Kind.INTEGER: "bigint",
@@ -90,21 +81,4 @@ def curators(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[d
 
 @pytest.mark.parametrize("part", later(range(PARTS)))
 def test_fixtures_give_what_duckdb_gives_or_are_refused_by_name(part: int, curators: dict[str, Curator]) -> None:
-    wrong, refused, chosen = [], {}, ANSWERED[part::PARTS]
-    for fixture in chosen:
-        try:
-            rows = asked(curators[fixture.policy], fixture)
-        except Refused as refusal:
-            refused[fixture.text] = refusal.reason
-            continue
-        except Exception as failure:
-            wrong.append((fixture.text, [(str(failure),)], fixture.gives))
-            continue
-        pairs = zip(rows, fixture.gives, strict=False)
-        if len(rows) != len(fixture.gives) or not all(
-            same(a, b, fixture.near) for found, wanted in pairs for a, b in zip(found, wanted, strict=True)
-        ):
-            wrong.append((fixture.text, rows, fixture.gives))
-    assert not wrong
-    listed = {text: reason for text, reason in REFUSED.items() if any(fixture.text == text for fixture in chosen)}
-    assert {text: reason.rpartition(": ")[2] for text, reason in refused.items()} == listed
+    check_part(part, curators, NAMED)
