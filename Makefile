@@ -89,7 +89,9 @@ covered-draws: venv
 covered-charges: venv
 	@$(BIN)/coverage run -m pytest -q -m 'not slow' tests/ledger tests/exit tests/curator tests/sql/test_cost.py tests/sql/test_clauses.py tests/learn/test_tables.py $(ATTACKS)
 
+# Half an hour on two idle cores. Spark where there is Java; PostgreSQL where its programs are; `python -m benchmarks --peers` installs other libraries.
 bench: $(VENV)/.bench
+	@if command -v java >/dev/null; then $(MAKE) --no-print-directory .spark/.ready || true; fi
 	@$(BIN)/python -m benchmarks
 
 clean:

@@ -26,24 +26,24 @@ CLIENTS = (1, 16, 64)
 SECONDS = 4.0
 TEXT = "SELECT COUNT(*) AS n FROM patients"
 OTHER = "SELECT COUNT(*) AS n FROM patients WHERE age > 30"
-"""Asked afresh many times: all those answers are kept and looked through."""
+"""Asked afresh many times: all those answers are cached and looked through."""
 COST = 1e-3
 QUESTIONS = {
-    "kept": {"sql": TEXT, "epsilon": COST},
+    "cached": {"sql": TEXT, "epsilon": COST},
     "fresh": {"sql": OTHER, "epsilon": COST, "fresh": True},
 }
 JOINED = "patients AS a" + "".join(f" JOIN patients AS {name} ON a.id = {name}.id" for name in "bcdefg")
 LOUD = {
     "questions that last": ("query", {"sql": f"SELECT SUM(a.age) AS n FROM {JOINED}", "epsilon": COST, "fresh": True}),
     "previews": ("preview", {"sql": f"SELECT SUM(a.age) AS n FROM {JOINED}", "epsilon": COST}),
-    "made-up rows": ("query", {"sql": f"SELECT SUM(a.age) AS n FROM {JOINED}", "epsilon": COST, "dummy": True}),
+    "dummy data": ("query", {"sql": f"SELECT SUM(a.age) AS n FROM {JOINED}", "epsilon": COST, "dummy": True}),
 }
 """What one caller sends without end, sixteen at a time, while another asks one question after the other."""
 QUIET = {"sql": f"SELECT SUM(a.age) AS n FROM {JOINED} WHERE a.age > 30", "epsilon": COST, "fresh": True}
 MANY = 200_000
 """Patients: enough for a question to last."""
-LEAST = {"kept": 0.05, "fresh": 0.3}
-"""Of what one thread does in process: a kept answer costs next to nothing there, so that HTTP is all that is seen."""
+LEAST = {"cached": 0.05, "fresh": 0.3}
+"""Of what one thread does in process: a cached answer costs next to nothing there, so that HTTP is all that is seen."""
 
 
 def figures() -> Iterator[Figure]:
@@ -91,7 +91,7 @@ def _in_process(policy: Path) -> dict[str, float]:
     with discreet.open(policy) as curator:
         curator.query(TEXT, epsilon=COST)
         return {
-            "kept": median_of(200, lambda: curator.query(TEXT, epsilon=COST)),
+            "cached": median_of(200, lambda: curator.query(TEXT, epsilon=COST)),
             "fresh": median_of(50, lambda: curator.query(OTHER, epsilon=COST, fresh=True)),
         }
 

