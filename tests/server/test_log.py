@@ -13,7 +13,7 @@ from tests.server.running import RIGGED, Running, build, serving, until
 
 HOME = "datasets/hospital/"
 SECRET = "xyzzy-4711"
-FIELDS = {"at", "request", "method", "route", "status", "code", "ms"}
+FIELDS = {"at", "level", "event", "request", "method", "route", "status", "code", "ms"}
 METRIC = re.compile(r'[a-z_]+(\{[a-z]+="[^"]*"(,[a-z]+="[^"]*")*\})? \d+(\.\d+)?(e-?\d+)?')
 
 
@@ -24,7 +24,7 @@ def lines(server: Running) -> list[dict[str, Any]]:
 def line_of(server: Running, found: httpx.Response) -> dict[str, Any]:
     """The line of this very request; it is written just after the response."""
     name = found.headers["x-request-id"]
-    (line,) = until(lambda: [line for line in lines(server) if line["request"] == name])
+    (line,) = until(lambda: [line for line in lines(server) if line.get("request") == name])
     return line
 
 
@@ -32,7 +32,15 @@ def test_a_line_says_who_did_what(server: Running) -> None:
     with server.client() as client:
         body = {"sql": "SELECT COUNT(*) FROM patients", "epsilon": 0.01}
         line = line_of(server, client.post(f"{HOME}query", json=body))
-        assert set(line) == FIELDS | {"token", "dataset", "role"}
+        assert set(line) == FIELDS | {"token", "dataset", "role", "analyst", "charge", "cached"}
+        assert (line["event"], line["level"], line["analyst"], line["cached"]) == (
+            "request",
+            "info",
+            "epidemiology",
+            False,
+        )
+        again = line_of(server, client.post(f"{HOME}query", json=body))
+        assert (again["charge"], again["cached"]) == (line["charge"], True)
         assert (line["method"], line["route"]) == ("POST", "/api/v1/datasets/{dataset}/query")
         assert (line["status"], line["code"], line["role"]) == (200, "", "analyst")
         assert line["token"] == server.tokens["epidemiology"].split("_")[1]

@@ -157,4 +157,4 @@ def _charges(server: Running) -> int:
 
 def _answered_by(server: Running) -> int:
     lines = [json.loads(line) for line in server.log.read_text(encoding="utf-8").splitlines()]
-    return sum(line["route"].endswith("/query") and line["status"] in (200, 202) for line in lines)
+    return sum(line.get("route", "").endswith("/query") and line["status"] in (200, 202) for line in lines)

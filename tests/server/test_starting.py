@@ -15,7 +15,7 @@ from discreet.server.listening import Listening
 from tests.cli.runs import program, run
 from tests.server.running import build, environment
 
-LOGGERS = ("discreet.access", "discreet.server")
+LOGGERS = ("discreet.access", "discreet.server", "discreet.command")
 
 
 @pytest.fixture

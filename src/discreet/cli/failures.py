@@ -58,6 +58,8 @@ class End:
     """How the program ends."""
 
     code: int = 0
+    why: str = ""
+    """The code of what went wrong."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +108,7 @@ def ending(*, json: bool) -> Iterator[End]:
         _forget_output()
     except Exception as error:
         failure = failure_of(error)
-        end.code = failure.exit
+        end.code, end.why = failure.exit, failure.code
         with suppress(BrokenPipeError):
             failure.tell(json=json)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 from collections.abc import Sequence
 from datetime import timedelta
@@ -12,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from discreet.cli.failures import FAILED
+from discreet.cli.logged import DESTINATION
 from discreet.cli.output import (
     at_least,
     draw,
@@ -106,7 +108,10 @@ def backup(policy: Path, file: Path, every: timedelta | None, copies: int, as_js
 
     def tell(text: str) -> None:
         line = printable(text)
-        tell_program({"backup": line}) if as_json else click.echo(line)
+        if as_json:
+            tell_program({"backup": line})
+        elif DESTINATION not in os.environ:  # else the log says it
+            click.echo(line)
 
     with until_told() as ended:
         back_up_again_and_again(policy, file, copies, tell, lambda: ended.wait(every.total_seconds()))

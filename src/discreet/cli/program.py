@@ -14,6 +14,7 @@ from typing import Any, Final
 import click
 
 from discreet.cli.failures import NobodyReads, ending
+from discreet.cli.logged import logged
 from discreet.version import __version__
 
 COMMANDS: Final = {
@@ -73,9 +74,21 @@ class Program(LazyGroup):
     ) -> Any:
         given = list(sys.argv[1:] if args is None else args) or ["--help"]
         settings["standalone_mode"] = False
-        with ending(json="--json" in given) as end:
+        with logged(lambda: self.named(given)) as seen, ending(json="--json" in given) as end:
+            seen.append(end)
             end.code = super().main(given, prog_name or "discreet", **settings) or 0
         sys.exit(end.code)
+
+    def named(self, given: Sequence[str]) -> str:
+        """The command that somebody typed, in words of ours: what else they typed is not in it."""
+        group: click.Command | None = self
+        names = []
+        for word in given:
+            if not isinstance(group, click.Group) or word.startswith("-"):
+                break
+            group = group.get_command(click.Context(group), word)
+            names += [word] if group is not None else []
+        return " ".join(names) or "discreet"
 
 
 @click.group(

@@ -42,6 +42,7 @@ from discreet.policy import Policy, fingerprint
 from discreet.policy.streams import protection
 from discreet.sql.plan import Plan, plan
 from discreet.sql.unknown import Found as FoundBounds
+from discreet.tracing import phase
 
 Shown = TypeVar("Shown")
 Found = TypeVar("Found")
@@ -92,7 +93,9 @@ class Curator(Asks):
     def _performed(self, task: Prepared[Any, Shown]) -> Shown:
         if task.is_public:
             return task.show_public(lambda: self._previewed(task))
-        return task.show(self._exit.perform(task, lambda: self._reader(task.bill)))
+        outcome = self._exit.perform(task, lambda: self._reader(task.bill))
+        with phase("show"):
+            return task.show(outcome)
 
     def answer(self, call: Call) -> Answer:
         """The answer to what a caller says."""
@@ -126,7 +129,8 @@ class Curator(Asks):
         return self._in_context(Query(call), Query(call).shape)
 
     def _prepared(self, task: Task[Shown]) -> Prepared[Any, Shown]:
-        return self._in_context(task, task.prepared)
+        with phase("plan"):
+            return self._in_context(task, task.prepared)
 
     def _in_context(self, task: Task[Any], act: Callable[[Context], Found]) -> Found:
         """What is done with what a task may know."""

@@ -28,6 +28,7 @@ from discreet.ledger.moving import move
 from discreet.ledger.postgres import Address
 from discreet.ledger.postgres.session import address_of
 from discreet.ledger.windows import FIRST
+from discreet.logs import note
 from discreet.policy import Policy, PolicyError, protected, read
 from discreet.policy.databases import is_address
 
@@ -307,6 +308,7 @@ def refreshed(
         kinds = [table.stream for table in policy.streams.values()]
         changing = copied_tables(policy) or any(stream is not None and stream.by == "unit" for stream in kinds)
         version = _advanced(policy, ledger, reason, progress, tell, among) if changing else ledger.data_version
+        note("refreshed", dataset=policy.name, data_version=version)
         return Refreshed(version, streams)
 
 

@@ -28,6 +28,7 @@ from discreet.exit.cost import Loss
 from discreet.ledger import Ledger
 from discreet.policy import Policy
 from discreet.sql.plan import Plan
+from discreet.tracing import phase
 
 Value = TypeVar("Value")
 Shown = TypeVar("Shown", covariant=True)
@@ -146,10 +147,12 @@ class EngineReader:
     seconds: float | None
 
     def rows(self, query: Sql) -> list[tuple[Any, ...]]:
-        return self.engine.rows(query, self.seconds)
+        with phase("read"):
+            return self.engine.rows(query, self.seconds)
 
     def columns(self, query: Sql) -> list[NDArray[Any]]:
-        return self.engine.columns(query, self.seconds)
+        with phase("read"):
+            return self.engine.columns(query, self.seconds)
 
 
 Maker = Callable[..., Task[Any]]

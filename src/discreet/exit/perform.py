@@ -23,6 +23,7 @@ from discreet.exit.progress import TOLD
 from discreet.exit.sampler import SAMPLER, Sampler
 from discreet.exit.timing import padded
 from discreet.ledger import Charge, Ledger, Repeated
+from discreet.tracing import phase
 
 Value = TypeVar("Value")
 UNANSWERED: Final = "if it is still being answered, ask again later; else ask it as a new request"
@@ -184,7 +185,7 @@ class ReleasePoint:
             rows, seconds = reader(), self._time_limit
             with opened(charge, bill.cost, limit=bill.allowed, sampler=self._sampler, seconds=seconds) as exit_:
                 self._tell(task, exit_)
-                with suppress(Exception), padded(self._pad):
+                with suppress(Exception), phase("run"), padded(self._pad):
                     result = task.run(rows, exit_)
                     exit_.demand_open()  # what came too late, from Python or from an engine, comes not at all
                     return result

@@ -12,6 +12,7 @@ from discreet.exit.cost import Additive, Choices
 from discreet.mechanisms import KeySelection
 from discreet.mechanisms.arrays import Integers
 from discreet.noise import Bits
+from discreet.tracing import phase
 
 Cell = tuple[Any, ...]
 """A combination of keys."""
@@ -28,7 +29,8 @@ Below = Callable[[int, int | tuple[int, ...], Bits], Integers]
 
 def add_noise(mechanism: Additive, sensitivity: Sensitivity, exact: Any, bits: Bits) -> Any:  # noqa: ARG001
     """The exact integers plus fresh noise, as one vector."""
-    return mechanism.release(exact, bits) if len(exact) else exact
+    with phase("noise"):
+        return mechanism.release(exact, bits) if len(exact) else exact
 
 
 def below(limit: int, size: int | tuple[int, ...], bits: Bits) -> Integers:
@@ -39,12 +41,15 @@ def below(limit: int, size: int | tuple[int, ...], bits: Bits) -> Integers:
 def select(mechanism: KeySelection, exact: Mapping[Cell, int], bits: Bits) -> Mapping[Cell, int]:
     """The keys whose noisy number of units passes the threshold, in their public order, as the engine wrote them."""
     written = {cell: cell for cell in exact}
-    return {written[cell]: noisy for cell, noisy in mechanism.select(exact, bits).items()}
+    with phase("noise"):
+        selected = mechanism.select(exact, bits)
+    return {written[cell]: noisy for cell, noisy in selected.items()}
 
 
 def choose(mechanism: Choices, scores: Sequence[Any], bits: Bits) -> Sequence[int]:
     """In each group the candidate that the mechanism chooses."""
-    return [mechanism.mechanism.choose(group, bits) for group in scores]
+    with phase("noise"):
+        return [mechanism.mechanism.choose(group, bits) for group in scores]
 
 
 @dataclass(frozen=True, slots=True)

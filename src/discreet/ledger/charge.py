@@ -16,6 +16,7 @@ from discreet.ledger.codec import Amounts, Record
 from discreet.ledger.grant import Grant
 from discreet.ledger.problems import LedgerError
 from discreet.noise import SYSTEM, Bits
+from discreet.tracing import phase
 
 if TYPE_CHECKING:
     from discreet.ledger.ledger import Ledger
@@ -47,7 +48,8 @@ class Charge:
     def __enter__(self) -> Bits:
         if not self.unused.acquire(blocking=False):
             raise LedgerError("this charge was used already", "charge again: every release has a cost")
-        self.ledger._spend(self)
+        with phase("charge"):
+            self.ledger._spend(self)
         return SYSTEM
 
     def __exit__(
@@ -64,7 +66,8 @@ class Charge:
     def keep(self, answer: bytes) -> None:
         """Put the answer beside its charge, so that the same question can be answered again for nothing."""
         self._demand_charged()
-        self.ledger._keep(self, answer)
+        with phase("keep"):
+            self.ledger._keep(self, answer)
 
     def _demand_charged(self) -> None:
         if not self.charged:

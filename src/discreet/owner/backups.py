@@ -13,7 +13,9 @@ from typing import Final
 from discreet.curator.state import back_up_ledger
 from discreet.errors import Refused
 from discreet.ledger import LedgerError, Report
+from discreet.logs import note
 from discreet.policy import Policy, PolicyError, read
+from discreet.printing import printable
 
 TIME: Final = "%Y%m%dT%H%M%S%fZ"
 """In UTC, so that the order of names is that of times."""
@@ -30,6 +32,7 @@ def next_backup(policy: Policy, folder: Path, copies: int, now: datetime | None 
     begins = _label(policy)
     path = folder / f"{begins}-{(now or datetime.now(UTC)).strftime(TIME)}.sqlite"
     report = back_up_ledger(policy, path)
+    note("backed-up", dataset=policy.name, records=report.records, sound=report.sound)
     if report.sound:
         ours = re.compile(f"{re.escape(begins)}-{_MOMENT}[.]sqlite")
         for old in sorted(each for each in folder.iterdir() if ours.fullmatch(each.name))[:-copies]:
@@ -51,5 +54,6 @@ def back_up_again_and_again(policy: Path, folder: Path, copies: int, tell: Tell,
             tell(f"{path.name}: {report.records} records, {'sound' if report.sound else 'not sound'}")
         except (LedgerError, PolicyError, Refused, OSError) as wrong:
             tell(f"no backup: {wrong}")
+            note("backup-failed", f"no backup: {printable(str(wrong))}")
         if wait():
             return

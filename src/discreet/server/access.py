@@ -61,7 +61,7 @@ def granted(request: Request, known: dict[str, Caller], dataset: str, roles: tup
     if dataset not in known:
         raise Refused("unknown-dataset", "this token opens no such dataset", f"it opens: {', '.join(known)}")
     caller = known[dataset]
-    tell(request.scope, dataset=dataset, role=str(caller.role))
+    tell(request.scope, dataset=dataset, role=str(caller.role), analyst=caller.analyst)
     if caller.role not in roles:
         raise Refused("forbidden", f"the role {caller.role} may not do this", f"it is for: {', '.join(roles)}")
     return Access(app_state(request).datasets[dataset], caller)

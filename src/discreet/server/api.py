@@ -24,6 +24,7 @@ from discreet.server import requests
 from discreet.server.access import MAX_LENGTH, Access, Anybody, Asking, Callers, Watching, app_state, watcher
 from discreet.server.datasets import Caller
 from discreet.server.dispatch import Submission, document_of, estimators, loaded
+from discreet.server.front import learned_by
 from discreet.server.metrics import MEDIA
 from discreet.server.problems import Cancelled, response_of
 from discreet.server.queue import Job, State
@@ -180,6 +181,7 @@ def progress_of(job: Job) -> dict[str, Any]:
 
 
 def _ended(job: Job, access: Access) -> Response:
+    learned_by(job.context)
     failure = job.result.exception()
     if failure is None:
         document = _document(job.result.result())

@@ -2,27 +2,25 @@
 
 from __future__ import annotations
 
-import logging
 import re
 import threading
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
-from typing import Final
 
 from discreet.curator.curator import Curator
 from discreet.curator.state import open_ledger
 from discreet.engines.copy import Progress
 from discreet.errors import Refused
 from discreet.ledger import LedgerError
+from discreet.logs import note
 from discreet.opening import MAKERS, RECALLS
 from discreet.policy import Policy, PolicyError, read
 from discreet.printing import printable
 from discreet.server.saved import SavedQueries
 from discreet.server.tokens import Made, Role, Token, Tokens
-
-log: Final = logging.getLogger("discreet.server")
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +55,8 @@ class Dataset:
         self._among = among
         self._curator = _curator(policy, progress, among)
         self._dummy: Curator | None = None
+        self._counting = threading.Lock()
+        self._answers: Counter[str] = Counter()
 
     @property
     def name(self) -> str:
@@ -65,6 +65,17 @@ class Dataset:
     @property
     def curator(self) -> Curator:
         return self._curator
+
+    def count(self, kind: str) -> None:
+        """One more answer: charged, cached, free, or of dummy data."""
+        with self._counting:
+            self._answers[kind] += 1
+
+    @property
+    def answers(self) -> dict[str, int]:
+        """How many answers there were, by kind, since the server was started."""
+        with self._counting:
+            return dict(self._answers)
 
     def reload(self) -> None:
         """Look at the policy file now."""
@@ -86,12 +97,12 @@ class Dataset:
             self._curator = _curator(policy, None, self._among)  # the old one is not closed: it may be answering
         except (PolicyError, LedgerError) as wrong:
             if self._complained != written:
-                log.warning(
-                    "%s cannot be used, and the policy before still holds: %s", self.name, printable(str(wrong))
-                )
+                words = f"{self.name} cannot be used, and the policy before still holds: {printable(str(wrong))}"
+                note("policy-unusable", words, dataset=self.name)
             self._complained = written
             return
         self._written, self._dummy = written, None
+        note("policy-read", dataset=self.name)
 
     @property
     def dummy(self) -> Curator:

@@ -27,6 +27,7 @@ from discreet.curator.curator import Curator
 from discreet.engines.stopping import Stopped
 from discreet.errors import QueryFailed, Refused
 from discreet.server.datasets import Caller, Dataset
+from discreet.server.front import learned
 from discreet.server.limits import CALLER
 from discreet.server.queue import Job, Queue, State
 from discreet.server.requests import Batching, Body, Fitting, Part, Question, Releasing, Scoring, Working
@@ -60,6 +61,8 @@ class Submission:
     """It is about dummy data, and free."""
     note: Callable[[str, int], None] | None = None
     """Told the text and the number of every answer: the last one of a saved query."""
+    count: Callable[[str], None] | None = None
+    """Told of every answer what it was: charged, cached, free, or of dummy data."""
 
     @classmethod
     def of(cls, dataset: Dataset, caller: Caller, sent: Body, key: str | None = None) -> Submission:
@@ -71,7 +74,7 @@ class Submission:
         )
         curator = dataset.dummy if sent.dummy else dataset.curator
         note = None if sent.dummy else partial(dataset.saved.answered, caller.analyst)
-        return cls(curator, task, f"{dataset.name}/{caller.token}", sent.dummy, note)
+        return cls(curator, task, f"{dataset.name}/{caller.token}", sent.dummy, note, dataset.count)
 
     def perform(self) -> Any:
         """The answer, or the document of a model or release."""
@@ -83,12 +86,26 @@ class Submission:
 
     def _noted(self, result: Any) -> Any:
         """A cached answer that was charged to somebody else is no answer of the caller's: its page is not theirs."""
-        if self.note is not None and isinstance(result, Answer) and result.receipt:
-            number = int(result.receipt.partition(":")[0])
+        if result is None:
+            return None
+        number, cached = _charge_of(result)
+        if number and not self.is_dummy:
+            learned(charge=number, cached=cached)
+        if self.count is not None:
+            self.count("dummy" if self.is_dummy else "free" if not number else "cached" if cached else "charged")
+        if self.note is not None and isinstance(result, Answer) and number:
             entry = self.curator.entry(number)
             if entry is not None and entry.analyst == (self.task.analyst or OWNER):
                 self.note(result.question, number)
         return result
+
+
+def _charge_of(result: Any) -> tuple[int, bool]:
+    """The number of the charge that a result is of, 0 if there is none, and whether it was cached."""
+    first = result[0] if isinstance(result, list) and result else result
+    ending = "_" if hasattr(first, "receipt_") else ""  # of models, as scikit-learn has what was learned
+    number, _, _ = str(getattr(first, f"receipt{ending}", "") or "").partition(":")
+    return int(number) if number.isdecimal() else 0, bool(getattr(first, f"cached{ending}", False))
 
 
 def _made(curator: Curator, sent: Body) -> tuple[Callable[..., Any], Any]:

@@ -1,17 +1,15 @@
 """What every request passes first: limits on its size and time, headers that browsers obey, the access log.
 
-The log has one line of JSON for each request: when, who (the id of the token), which route, what became of it. No
-question, no answer, no address with values in it.
+The log has one line for each request: when, who (the id of the token, the analyst by name), which route, what became of
+it, the number of its charge. No question, no answer, no address with values in it (`discreet.logs`).
 """
 
 from __future__ import annotations
 
 import asyncio
-import json
-import logging
 import time
 from collections.abc import MutableMapping
-from datetime import UTC, datetime
+from contextvars import Context, ContextVar
 from typing import Any, Final
 
 from starlette.datastructures import Headers
@@ -19,6 +17,7 @@ from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from discreet.errors import Refused
+from discreet.logs import note
 from discreet.noise import SYSTEM
 from discreet.server.limits import CALLER
 from discreet.server.metrics import Metrics
@@ -44,8 +43,6 @@ NOWHERE: Final = "unmatched"
 METHODS: Final = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE"})
 """Others are counted as one: callers make them up."""
 
-access: Final = logging.getLogger("discreet.access")
-
 
 class Front:
     """The outermost part of the application."""
@@ -59,6 +56,7 @@ class Front:
             await self._app(scope, receive, send)
             return
         CALLER.set("")  # on a connection that is kept, what the last request left may still be there
+        FACTS.set(scope.setdefault("state", {}).setdefault("told", {}))
         seen = Seen(scope, send)
         try:
             body = await _body(scope, receive, self._most_bytes)
@@ -106,7 +104,6 @@ def _record(metrics: Metrics, scope: Scope, seen: Seen) -> None:
     method = scope["method"] if scope["method"] in METHODS else "other"
     metrics.count(method, route, seen.status, seen.code)
     line = {
-        "at": datetime.now(UTC).isoformat(timespec="milliseconds"),
         "request": seen.request,
         "method": method,
         "route": route,
@@ -115,7 +112,7 @@ def _record(metrics: Metrics, scope: Scope, seen: Seen) -> None:
         "ms": round((time.monotonic() - seen.began) * 1000),
         **facts,
     }
-    access.info(json.dumps(line))
+    note("request", **line)
 
 
 def _only_encrypted(scope: Scope) -> dict[str, str]:
@@ -166,6 +163,23 @@ def _replayed(body: bytes, receive: Receive) -> Receive:
     return replay
 
 
-def tell(scope: MutableMapping[str, Any], **facts: str | None) -> None:
+FACTS: Final[ContextVar[dict[str, Any] | None]] = ContextVar("facts", default=None)
+"""What the line of the request that is being answered will say; jobs take it along."""
+
+
+def learned(**facts: str | int | bool | None) -> None:
+    """Add to the line of the request that is being answered, if there is one."""
+    known = FACTS.get()
+    if known is not None:
+        known.update(facts)
+
+
+def learned_by(job: Context) -> None:
+    """Add what a job learned about its charge to the line of the request that fetches what became of it."""
+    facts = job.get(FACTS) or {}
+    learned(**{name: facts[name] for name in ("charge", "cached") if name in facts})
+
+
+def tell(scope: MutableMapping[str, Any], **facts: str | int | bool | None) -> None:
     """Add to the line of a request in the access log."""
     scope.setdefault("state", {}).setdefault("told", {}).update(facts)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import errno
 import ipaddress
-import logging
 import math
 import socket
 import ssl
@@ -20,13 +19,13 @@ import uvicorn
 from starlette.types import ASGIApp
 
 from discreet.errors import Refused
+from discreet.logs import log_to, note
 from discreet.server.connections import Listener, Prompt, burst, most_connections, most_files
 
 LOOPBACK: Final = ("127.0.0.1", "localhost", "[::1]", "::1")
 EXHAUSTED: Final = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM})
 AGAIN: Final = 60.0
 """Seconds before the same is written again: asyncio tries again and again."""
-log: Final = logging.getLogger("discreet.server")
 _TOLD: Final[weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, float]] = weakref.WeakKeyDictionary()
 
 
@@ -85,9 +84,9 @@ def _told(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
     if isinstance(wrong, OSError) and wrong.errno in EXHAUSTED:
         if loop.time() - _TOLD.get(loop, -math.inf) >= AGAIN:
             _TOLD[loop] = loop.time()
-            log.error("no more connections can be taken in now: %s", wrong.strerror)
+            note("connections-exhausted", f"no more connections can be taken in now: {wrong.strerror}")
     elif not isinstance(wrong, ConnectionError | TimeoutError | ssl.SSLError):
-        log.error("unforeseen: %s", context.get("message"), exc_info=wrong)
+        note("unforeseen", f"unforeseen: {type(wrong).__name__}", error=wrong)
 
 
 def listen(application: Callable[[], ASGIApp], where: Listening, tell: Any) -> None:
@@ -144,14 +143,9 @@ def socket_at(host: str, port: int, most: int, option: str = "--port") -> Listen
 
 
 def _log_to(path: Path | None) -> None:
-    """The access log goes to standard error or to a file, as lines of JSON; what goes wrong goes beside it."""
+    """The log goes to standard error or to a file, as lines of JSON."""
     try:
         stream: TextIO = sys.stderr if path is None else path.open("a", encoding="utf-8", buffering=1)
     except OSError as wrong:
         raise Refused("cannot-log", f"{path}: {wrong.strerror}", "choose another --log") from None
-    for name, level in (("discreet.access", logging.INFO), ("discreet.server", logging.WARNING)):
-        handler = logging.StreamHandler(stream)
-        handler.setFormatter(logging.Formatter("%(message)s"))
-        logger = logging.getLogger(name)
-        logger.handlers[:], logger.propagate = [handler], False
-        logger.setLevel(level)
+    log_to(stream)

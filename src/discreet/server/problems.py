@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from concurrent.futures import CancelledError
 from http import HTTPStatus
 from typing import Any, Final
@@ -15,13 +14,12 @@ from discreet.engines.stopping import Stopped
 from discreet.errors import Problem, QueryFailed, Refused
 from discreet.errors.codes import status_of
 from discreet.ledger import LedgerError
+from discreet.logs import note
 from discreet.server.limits import TooMany
 
 MEDIA: Final = "application/problem+json"
 HEADERS: Final = {401: {"www-authenticate": "Bearer"}, 503: {"retry-after": "1"}}
 """What a status says beside its document."""
-
-log = logging.getLogger("discreet.server")
 
 
 class Cancelled(QueryFailed):
@@ -47,11 +45,11 @@ def problem_of(error: BaseException) -> Problem:
     if isinstance(error, CancelledError | Stopped):  # what is stopped after its charge fails as a question
         return Refused("cancelled", "the query was cancelled while it waited; nothing was charged", "run it again")
     if isinstance(error, LedgerError):
-        log.error("ledger: %s", error)
+        note("ledger-failed", f"ledger: {error}")
         return LedgerError("the ledger cannot be used now; nothing was released", "ask the owner")
     if isinstance(error, Refused | QueryFailed):
         return error
-    log.error("unforeseen: %s", type(error).__name__, exc_info=error)
+    note("unforeseen", f"unforeseen: {type(error).__name__}", error=error)
     return Unforeseen()
 
 

@@ -13,6 +13,7 @@ import time
 from collections import Counter, OrderedDict, deque
 from collections.abc import Callable
 from concurrent.futures import CancelledError, Future
+from contextvars import Context, copy_context
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Final
@@ -21,6 +22,7 @@ from discreet.engines.stopping import Stop
 from discreet.errors import Refused
 from discreet.exit.progress import Progress
 from discreet.noise import SYSTEM
+from discreet.tracing import Span, begun
 
 MOST_WAITING: Final = 2000
 MOST_OF_ONE: Final = 100
@@ -55,6 +57,9 @@ class Job:
     ended: float = math.inf
     late: bool = False
     """It was stopped because it took too long."""
+    context: Context = field(default_factory=copy_context)
+    """Of whoever sent it: its log line, and what is traced."""
+    waiting: Span | None = field(default_factory=lambda: begun("queue"))
 
     @property
     def line(self) -> str:
@@ -62,8 +67,12 @@ class Job:
         return self.caller.rpartition("/")[2]
 
     def run(self) -> None:
+        self.context.run(self._run)
+
+    def _run(self) -> None:
         value, failure = None, None
         self.began = time.monotonic()
+        self._wait_no_longer()
         try:
             with self.stop, self.progress:
                 value = self.work()
@@ -71,7 +80,13 @@ class Job:
             failure = error
         self.end(value, failure)
 
+    def _wait_no_longer(self) -> None:
+        if self.waiting is not None:
+            self.waiting.end()
+            self.waiting = None
+
     def end(self, value: Any = None, failure: BaseException | None = None) -> None:
+        self._wait_no_longer()
         self.state = State.CANCELLED if self.stop.is_requested and failure is not None else State.DONE
         self.ended = time.monotonic()
         if failure is None:

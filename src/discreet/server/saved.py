@@ -6,7 +6,6 @@ Nothing here is private data: a text, a name, and the number of a charge, by whi
 from __future__ import annotations
 
 import hashlib
-import logging
 import os
 import sqlite3
 import threading
@@ -20,10 +19,10 @@ from typing import Any, Final
 from discreet.accounting.record import OWNER
 from discreet.errors import Refused
 from discreet.ledger import LedgerError
+from discreet.logs import note
 from discreet.noise import SYSTEM
 from discreet.policy import Policy
 
-log: Final = logging.getLogger("discreet.server")
 FILE: Final = "saved.sqlite"
 MOST_SAVED: Final = 100
 """Of one analyst."""
@@ -137,7 +136,7 @@ class SavedQueries:
             if self._run(f"SELECT 1 FROM saved WHERE {where} LIMIT 1", *given):
                 self._run(f"UPDATE saved SET answer = ? WHERE {where}", number, *given)
         except LedgerError as wrong:
-            log.warning("the last answer of a saved query was not noted: %s", wrong)
+            note("answer-not-noted", f"the last answer of a saved query was not noted: {wrong}")
 
     def close(self) -> None:
         with self._lock:

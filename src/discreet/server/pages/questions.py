@@ -20,6 +20,7 @@ from discreet.noise import SYSTEM
 from discreet.server import requests
 from discreet.server.api import entry_of, progress_of
 from discreet.server.dispatch import Submission
+from discreet.server.front import learned_by
 from discreet.server.pages.editor import Followed, examples, vocabulary
 from discreet.server.pages.home import Gauge
 from discreet.server.pages.page_auth import Asking, PageAccess
@@ -256,6 +257,7 @@ async def job_page(page_access: Asking, job: str) -> Response:
         return page_access.show(
             "waiting.html", here="", job=queued.id, position=position, progress=progress_of(queued).get("progress")
         )
+    learned_by(queued.context)
     failure = queued.result.exception()
     if failure is None:
         answer = queued.result.result()

@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import hmac
-import json
-import logging
 import ssl
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
-from datetime import UTC, datetime
-from typing import Final
+from typing import Any, Final
 
 from discreet.errors import Problem, Refused
 from discreet.errors.codes import status_of
+from discreet.logs import note
 from discreet.noise import SYSTEM
 from discreet.server import front
 from discreet.server.access import MAX_LENGTH, AppState
@@ -36,8 +34,6 @@ MAX_OF_ONE: Final = 32
 """Connections of one token."""
 APART: Final = frozenset({"user", "database", "options", "replication"})
 """What a client says first and what is no setting."""
-access: Final = logging.getLogger("discreet.access")
-log: Final = logging.getLogger("discreet.server")
 
 
 class Wire:
@@ -194,12 +190,14 @@ class Wire:
     # the log
 
     def recorded(self, dataset: str, caller: Caller, route: str) -> AbstractContextManager[None]:
-        return self._recorded(route, {"token": caller.token, "dataset": dataset, "role": str(caller.role)})
+        who = {"token": caller.token, "dataset": dataset, "role": str(caller.role), "analyst": caller.analyst}
+        return self._recorded(route, who)
 
     @contextmanager
-    def _recorded(self, route: str, facts: dict[str, str]) -> Iterator[None]:
+    def _recorded(self, route: str, who: Mapping[str, str | None]) -> Iterator[None]:
         """A line of the access log, as requests over HTTP have it: no text, no values, no password."""
-        began, code = time.monotonic(), ""
+        began, code, facts = time.monotonic(), "", dict[str, Any](who)
+        earlier = front.FACTS.set(facts)
         try:
             yield
         except Failed as failed:
@@ -217,8 +215,8 @@ class Wire:
         finally:
             status = status_of(code) if code not in ("", "gone") else 200
             self._metrics.count("PG", route, status, code)
+            front.FACTS.reset(earlier)
             line = {
-                "at": datetime.now(UTC).isoformat(timespec="milliseconds"),
                 "request": SYSTEM.bytes(8).hex(),
                 "method": "PG",
                 "route": route,
@@ -227,7 +225,7 @@ class Wire:
                 "ms": round((time.monotonic() - began) * 1000),
                 **facts,
             }
-            access.info(json.dumps(line))
+            note("request", **line)
 
 
 def _settings(known: object, user: str) -> Settings:
