@@ -23,6 +23,8 @@ from typing import Any, Final, TextIO
 DESTINATION: Final = "DISCREET_LOG"
 """The variable that says where commands log: a file, or - for standard error. Without it they do not."""
 UNFIT: Final = "?"
+SECRET: Final = re.compile("[0-9a-f]{32}")
+"""What tokens, keys and digests look like; nothing that is logged does."""
 MAX_FRAMES: Final = 12
 ACCESS, SERVER, COMMAND = "discreet.access", "discreet.server", "discreet.command"
 LOGGERS: Final = {ACCESS: logging.INFO, SERVER: logging.INFO, COMMAND: logging.INFO}
@@ -30,7 +32,7 @@ LOGGERS: Final = {ACCESS: logging.INFO, SERVER: logging.INFO, COMMAND: logging.I
 
 def _text(form: str) -> Callable[[object], bool]:
     written = re.compile(form)
-    return lambda value: isinstance(value, str) and written.fullmatch(value) is not None
+    return lambda value: isinstance(value, str) and written.fullmatch(value) is not None and not SECRET.search(value)
 
 
 def _number(value: object) -> bool:
@@ -39,13 +41,13 @@ def _number(value: object) -> bool:
 
 def _name(value: object) -> bool:
     """What an owner called something, in the policy."""
-    return isinstance(value, str) and len(value) <= 200 and value.isprintable()
+    return isinstance(value, str) and len(value) <= 200 and value.isprintable() and not SECRET.search(value)
 
 
 FIELDS: Final[Mapping[str, Callable[[object], bool]]] = {
     "request": _text(r"[0-9a-f]{16}"),
     "method": _text(r"[A-Za-z]{2,7}"),
-    "route": _text(r"[A-Za-z0-9/_{}.-]{1,100}"),
+    "route": _text(r"/[A-Za-z0-9/_{}.-]{0,100}|[a-z]{1,20}"),
     "status": _number,
     "code": _text(r"[a-z0-9-]{0,60}"),
     "ms": _number,

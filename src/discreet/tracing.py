@@ -4,8 +4,8 @@ Names are those of `PHASES`; a phase has a beginning and an end, and nothing els
 
 Theorem  Of a trace that is not exact, which phases there are, how often, and when each begins and ends is a function of
          what the caller may notice: the text, the policy, the ledger, the queue, the outcome and its padded end.
-Proof    `queue`, `plan`, `charge`, `keep` and `show` read no private row. `run` is around the padding (`padded`), so that
-         its end is the one that the caller notices. `read` and `noise`, whose times rows decide, have no span.
+Proof    `queue`, `plan`, `charge`, `keep` and `show` read no private row. `run` is around the padding, so that its end
+         is the one that the caller notices. `read` and `noise`, whose times rows decide, have no span.
 Of an exact trace they have one: it is as private as the rows, and whoever runs the server decides who sees it.
 """
 

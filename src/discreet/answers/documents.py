@@ -334,6 +334,12 @@ class Verified(TypedDict):
     problems: list[str]
 
 
+class Ready(TypedDict):
+    """Whether questions are taken in."""
+
+    status: Literal["ready", "unready"]
+
+
 class Health(TypedDict):
     """That the server answers; to those who send a token, also how many queries wait and run."""
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Final
 
 from discreet.cli.failures import End, Failure
@@ -42,7 +42,8 @@ def logged(command: Callable[[], str]) -> Iterator[list[End]]:
         end = ends[0] if ends else End(1)
         ms = padded_ms(time.monotonic() - began)
         note("command", command=command(), exit=end.code, code=end.why, ms=ms)
-        log.__exit__(None, None, None)
+        with suppress(OSError):  # a full disk
+            log.__exit__(None, None, None)
 
 
 def padded_ms(seconds: float) -> int:

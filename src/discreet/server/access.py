@@ -15,6 +15,7 @@ from discreet.server.dispatch import Dispatcher
 from discreet.server.front import tell
 from discreet.server.limits import Rates
 from discreet.server.metrics import Metrics
+from discreet.server.service import Readiness
 from discreet.server.tokens import Role
 
 MAX_LENGTH: Final = 200
@@ -29,6 +30,7 @@ class AppState:
     dispatcher: Dispatcher
     rates: Rates
     metrics: Metrics
+    readiness: Readiness
 
 
 @dataclass(frozen=True, slots=True)

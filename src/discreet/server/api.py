@@ -211,6 +211,16 @@ async def health(request: Request) -> Response:
     return json_response(report)
 
 
+@router.get("/ready", responses=returns(documents.Ready), tags=["looking"])
+async def ready(request: Request) -> Response:
+    """Whether questions are taken in: not while the server stops, nor where a ledger cannot be read. No token is
+    needed, and nothing else is told.
+    """
+    shared = app_state(request)
+    is_ready = not shared.dispatcher.is_stopping and await shared.readiness.now()
+    return json_response({"status": "ready" if is_ready else "unready"}, 200 if is_ready else 503)
+
+
 @router.get("/datasets", responses=returns(documents.Datasets), tags=["looking"])
 async def datasets(request: Request, known: Callers) -> Response:
     """The datasets that this token opens."""

@@ -6,6 +6,7 @@ import asyncio
 import re
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
+from functools import partial
 from typing import Any, Final, Protocol
 
 from fastapi import FastAPI
@@ -18,7 +19,9 @@ from starlette.routing import Route
 
 from discreet.answers import documents
 from discreet.errors import QueryFailed, Refused
+from discreet.exit.timing import step
 from discreet.ledger import LedgerError
+from discreet.logs import note
 from discreet.server.access import AppState
 from discreet.server.api import metrics_router, router
 from discreet.server.datasets import Datasets
@@ -32,6 +35,7 @@ from discreet.server.problems import MEDIA, respond, response_of
 from discreet.server.queue import Queue
 from discreet.server.responses import SCHEMAS, schema_of
 from discreet.server.saved_routes import router as saved_router
+from discreet.server.service import ALIVE, Readiness, notify
 from discreet.server.streams import router as streams_router
 from discreet.version import __version__
 
@@ -47,6 +51,8 @@ HTTP: Final = {
 JSON: Final = re.compile(r"application/(?:[\w.-]+\+)?json\s*(?:;|$)", re.IGNORECASE)
 ROUTERS: Final = (router, streams_router, saved_router, metrics_router)
 LONGEST_REASON: Final = 300
+AFTERWARDS: Final = 5.0
+"""Seconds for an answer to be stored and sent, when a server stops."""
 LOOK_EVERY: Final = 1.0
 """Seconds between looks at the policy files, and at what runs too long."""
 
@@ -69,7 +75,7 @@ def application(
     """The server over these datasets. `hosts`: the names that it answers to, so that no other name leads here."""
     queue = Queue(workers)
     dispatcher, metrics = Dispatcher(queue), Metrics(datasets, queue)
-    shared = AppState(datasets, dispatcher, Rates(), metrics)
+    shared = AppState(datasets, dispatcher, Rates(), metrics, Readiness(datasets))
     port = None if beside is None else beside(shared)
 
     @asynccontextmanager
@@ -77,13 +83,17 @@ def application(
         tasks = [asyncio.create_task(each) for each in (_look_now_and_then(datasets), _stop_what_is_late(dispatcher))]
         if port is not None:
             await port.start()
+        note("started", version=__version__)
         yield
+        dispatcher.drain()
+        await dispatcher.drained(patience_of(datasets))
         if port is not None:
             await port.close()
         for task in tasks:
             task.cancel()
         dispatcher.close()
         datasets.close()
+        note("stopped")
 
     app = FastAPI(
         title="discreet",
@@ -105,6 +115,7 @@ def application(
         },
     )
     app.state.app_state = shared
+    app.state.stopping, app.state.patience = dispatcher.drain, partial(patience_of, datasets)
     for each in ROUTERS:
         app.include_router(each)
     install(app)
@@ -112,9 +123,16 @@ def application(
     return app
 
 
+def patience_of(datasets: Datasets) -> float:
+    """Seconds after which all that runs has ended, with its padding, and was sent."""
+    serving = [dataset.curator.policy.serving for dataset in datasets.values()]
+    return max((step(each.time_limit, max(each.pad_ms, 1) / 1000) for each in serving), default=0.0) + AFTERWARDS
+
+
 async def _look_now_and_then(datasets: Datasets) -> None:
     while True:
         await asyncio.sleep(LOOK_EVERY)
+        notify(ALIVE)
         await asyncio.to_thread(datasets.reload)
 
 

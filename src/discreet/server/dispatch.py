@@ -43,6 +43,8 @@ FREE_SECONDS: Final = 10.0
 """After which free work is stopped: nothing was charged for it that could be lost."""
 MOST_CELLS: Final = 2**20
 """Numbers that a release may publish: more would not fit into a response."""
+LOOK: Final = 0.02
+"""Seconds between two looks at what still runs."""
 OUTSIDE: Final = {"sql", "analyst", "dummy", "fresh"}
 
 T = TypeVar("T")
@@ -213,6 +215,7 @@ class Dispatcher:
         self.free = Queue(LIGHT, at_once=1, max_ended=0, name="light")
         self._lock = threading.Lock()
         self._keys: dict[str, tuple[str, Job]] = {}
+        self._stopping = False
 
     async def light(self, work: Callable[..., T], *given: Any) -> T:
         """Something that reads no private data, apart from the event loop, in the line of whoever asks for it."""
@@ -283,6 +286,22 @@ class Dispatcher:
         """Whoever asked is gone: what waits need not be answered, what runs is kept for the next time."""
         if job.state is State.QUEUED:
             self.queue.cancel(job)
+
+    @property
+    def is_stopping(self) -> bool:
+        return self._stopping
+
+    def drain(self) -> None:
+        """Somebody wants to stop the server: what is charged goes on, and nothing else is begun."""
+        self._stopping = True
+        self.queue.drain()
+
+    async def drained(self, seconds: float) -> None:
+        """Wait for what runs, for so many seconds at most."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                while self.queue.running:
+                    await asyncio.sleep(LOOK)
 
     def close(self) -> None:
         self.queue.close()

@@ -21,6 +21,7 @@ from starlette.types import ASGIApp
 from discreet.errors import Refused
 from discreet.logs import log_to, note
 from discreet.server.connections import Listener, Prompt, burst, most_connections, most_files
+from discreet.server.service import READY, STOPPING, notify
 
 LOOPBACK: Final = ("127.0.0.1", "localhost", "[::1]", "::1")
 EXHAUSTED: Final = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM})
@@ -65,17 +66,26 @@ class Listening:
 
 
 class Server(uvicorn.Server):
-    """Says where it listens once it does."""
+    """Says where it listens once it does, and ends what is under way when it is told to stop."""
 
-    def __init__(self, config: uvicorn.Config, tell: Any) -> None:
+    def __init__(self, config: uvicorn.Config, tell: Any, stopping: Callable[[], None] | None = None) -> None:
         super().__init__(config)
-        self._tell = tell
+        self._tell, self._stopping = tell, stopping
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         asyncio.get_running_loop().set_exception_handler(_told)
         await super().startup(sockets)
         if self.started:
             self._tell()
+            notify(READY)
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """First nothing new is begun; then what is under way ends, and its connections with it."""
+        notify(STOPPING)
+        note("stopping")
+        if self._stopping is not None:
+            self._stopping()
+        await super().shutdown(sockets)
 
 
 def _told(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
@@ -95,8 +105,11 @@ def listen(application: Callable[[], ASGIApp], where: Listening, tell: Any) -> N
     _log_to(where.log)
     listening = Prompt.listener = socket_at(where.host, where.port, most_connections(most_files()))
     port = listening.getsockname()[1]
+    app = application()
+    state = getattr(app, "state", None)
+    patience: Callable[[], float] = getattr(state, "patience", lambda: 10.0)
     config = uvicorn.Config(
-        application(),
+        app,
         http=Prompt,
         loop="asyncio",
         backlog=burst(most_files()),
@@ -106,12 +119,12 @@ def listen(application: Callable[[], ASGIApp], where: Listening, tell: Any) -> N
         server_header=False,
         proxy_headers=False,
         timeout_keep_alive=15,
-        timeout_graceful_shutdown=10,
+        timeout_graceful_shutdown=math.ceil(patience()),
         h11_max_incomplete_event_size=2**16,
         ssl_certfile=where.certificate,
         ssl_keyfile=where.key,
     )
-    Server(config, lambda: tell(where.url(port))).run([listening])
+    Server(config, lambda: tell(where.url(port)), getattr(state, "stopping", None)).run([listening])
 
 
 def tls_context(where: Listening) -> ssl.SSLContext | None:

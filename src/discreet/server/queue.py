@@ -195,6 +195,14 @@ class Queue:
             job.late = True
             job.stop.now()
 
+    def drain(self) -> None:
+        """Take nothing more in, and cancel what waits: nothing was charged for it. What runs goes on to its end."""
+        with self._changed:
+            self._closed = True
+            waiting = [job for line in self._lines.values() for job in line]
+        for job in waiting:
+            self.cancel(job)
+
     def close(self) -> None:
         """Cancel everything and let the workers go."""
         with self._changed:

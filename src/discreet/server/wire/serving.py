@@ -8,7 +8,7 @@ import ssl
 import time
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, suppress
 from typing import Any, Final
 
 from discreet.errors import Problem, Refused
@@ -19,6 +19,7 @@ from discreet.server import front
 from discreet.server.access import MAX_LENGTH, AppState
 from discreet.server.connections import Listener
 from discreet.server.datasets import Caller
+from discreet.server.dispatch import LOOK
 from discreet.server.problems import problem_of
 from discreet.server.wire import protocol
 from discreet.server.wire.catalogue import Catalogues
@@ -32,6 +33,8 @@ from discreet.server.wire.transactions import Transactions
 
 MAX_OF_ONE: Final = 32
 """Connections of one token."""
+LAST_SECONDS: Final = 5.0
+"""For sessions to send what they have, when the server stops."""
 APART: Final = frozenset({"user", "database", "options", "replication"})
 """What a client says first and what is no setting."""
 
@@ -54,8 +57,13 @@ class Wire:
         self._server = await loop.create_server(self._connection, sock=self._listener, backlog=64)
 
     async def close(self) -> None:
+        """What was asked is answered first, within some seconds."""
         if self._server is not None:
             self._server.close()
+        with suppress(TimeoutError):
+            async with asyncio.timeout(LAST_SECONDS):
+                while any(not session.is_idle for _, session in self._sessions.values()):
+                    await asyncio.sleep(LOOK)
         for stream in list(self._streams):
             stream.abort()
         self.catalogues.close()

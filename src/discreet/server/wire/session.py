@@ -48,6 +48,8 @@ class Session:
         self._stream, self.execution, self.state = stream, execution, state
         self.held = execution.held
         self._told: dict[str, str] = {}
+        self.is_idle = True
+        """Nothing was asked that is not answered."""
 
     # messages
 
@@ -55,7 +57,9 @@ class Session:
         """Until the client goes."""
         skips, count = False, 0
         while True:
+            self.is_idle = True
             message = await self._stream.message(protocol.MAX_MESSAGE)
+            self.is_idle = False
             count += 1
             if count % OFTEN == 0:
                 await asyncio.sleep(0)
