@@ -66,7 +66,7 @@ def test_a_line_is_json_with_its_time_its_level_and_its_event(stream: io.StringI
     ids=lambda value: type(value).__name__,
 )
 def test_no_field_has_room_for_a_question_a_secret_or_a_value(stream: io.StringIO, value: object) -> None:
-    note("request", **dict.fromkeys(FIELDS, value))
+    note("request", **dict.fromkeys(FIELDS, value))  # type: ignore[arg-type]
     (line,) = written(stream)
     assert {line[field] for field in FIELDS} == {UNFIT}
 
