@@ -154,14 +154,14 @@ class Quiet(logging.StreamHandler[TextIO]):
 @contextmanager
 def commands_log() -> Iterator[bool]:
     """Within it commands log where `DISCREET_LOG` says; False if it says nothing."""
-    place = os.environ.get(DESTINATION, "")
-    if not place:
+    target = os.environ.get(DESTINATION, "")
+    if not target:
         yield False
-    elif place == "-":
+    elif target == "-":
         log_to(sys.stderr)
         yield True
     else:
-        descriptor = os.open(place, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
+        descriptor = os.open(target, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
         with os.fdopen(descriptor, "a", encoding="utf-8", buffering=1) as stream:
             log_to(stream)
             yield True
