@@ -42,6 +42,9 @@ def in_spark(spark: Any, world: World) -> Iterator[tuple[Policy, Spark]]:
     head = f'engine = "spark"\nstate = "state{number}"\n'
     policy = world.policy(head + re.sub(r'source = "(\w+)\.csv"', there, world.text))
     policy.folder.mkdir(exist_ok=True)
+    if world.secret is not None:
+        policy.state.mkdir(mode=0o700)
+        (policy.state / "secret").write_text(world.secret, encoding="ascii")
     spark.sql(f"CREATE DATABASE rows{number}")
     for table in policy.tables.values():
         columns = typed(policy, table, world.rows.get(table.name, ()))

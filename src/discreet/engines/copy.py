@@ -43,6 +43,7 @@ import duckdb
 
 from discreet.engines.claims import owned_rows
 from discreet.engines.connection import connect, count_progress, scratch
+from discreet.engines.digests import derived, hashed, key_of, macros
 from discreet.engines.newer import forget_aside
 from discreet.engines.problems import SourceError
 from discreet.engines.sources import Report, Sources, demand_apart, first_line
@@ -51,7 +52,7 @@ from discreet.engines.stopping import beside
 from discreet.files import locked
 from discreet.noise import SYSTEM
 from discreet.policy import Column, Kind, Policy, Source, Table
-from discreet.policy.engines import DUCKDB, POSTGRES, SPARK
+from discreet.policy.engines import DUCKDB, OWN, POSTGRES, SPARK
 from discreet.policy.layout import (
     BEFORE,
     BLOCK,
@@ -182,6 +183,7 @@ def _fingerprint(policy: Policy) -> str:
         for table in copied_tables(policy)
     }
     elsewhere = [] if policy.engine == DUCKDB else [policy.engine, policy.engine_schema, INSIDE]
+    elsewhere += [] if policy.hashing == OWN else [policy.hashing]
     described = json.dumps([LAYOUT, here, policy.unit_kind, tables, *elsewhere], sort_keys=True)
     return hashlib.sha256(described.encode()).hexdigest()[:16]
 
@@ -216,7 +218,8 @@ def facts_of(column: Column) -> tuple[object, ...]:
 
 def _write(policy: Policy, version: int, target: Path, progress: Progress | None, among: int) -> dict[str, Report]:
     demand_apart(policy)
-    key, called = secret(policy.state), SYSTEM.bytes(16).hex()
+    held, called = secret(policy.state), SYSTEM.bytes(16).hex()
+    key = key_of(policy, held)
     with (
         scratch(policy.state) as folder,
         connect(target, spill=policy.state, among=among, preserve_insertion_order=False) as connection,
@@ -224,7 +227,9 @@ def _write(policy: Policy, version: int, target: Path, progress: Progress | None
         target.chmod(0o600)
         sources = Sources(policy, connection, folder, progress)
         sources.read_together(table.name for table in held_tables(policy))
-        sources.spark.key = spark_copy.key_of(key)
+        sources.spark.key = derived(held)
+        for text in macros(policy.hashing):
+            connection.execute(text)
         sources.staging.aside = connection
         connection.execute(f"CREATE TABLE {MADE} AS SELECT {literal(called)} AS name")
         for table in held_tables(policy):
@@ -250,8 +255,7 @@ def _inside(
         columns = inside.usable({row[0]: row[1] for row in described})
         listed = ", ".join(map(name, columns)) or "1"
         public[table.name] = columns, connection.execute(f"SELECT {listed} FROM {name(table.name)}").fetchall()
-    key = secret(policy.state)
-    inside.make(policy, inside.Names.of(key, version, called), key, public, progress)
+    inside.make(policy, inside.Names.of(secret(policy.state), version, called), secret(policy.state), public, progress)
 
 
 def _create(sources: Sources, table: Table, key: str) -> None:
@@ -268,10 +272,10 @@ def _create(sources: Sources, table: Table, key: str) -> None:
 
 def selection(sources: Sources, table: Table, key: str) -> str:
     """The query that makes the copy of a table."""
-    return ranked(owned_rows(sources, table), table, key)
+    return ranked(owned_rows(sources, table), table, key, sources.policy.hashing)
 
 
-def ranked(rows: str, table: Table, key: str) -> str:
+def ranked(rows: str, table: Table, key: str, hashing: str = OWN) -> str:
     """Typed rows of a table with their ranks; those of a stream say in which block they lie.
 
     Rows of a unit that came before, where a stream counts them (`before`), have the ranks before these.
@@ -284,13 +288,14 @@ def ranked(rows: str, table: Table, key: str) -> str:
     keys = [table.columns[column] for column in ranked_keys(table)]
     coded = _listed_texts(table)
     kind = mask_type(table)
-    ranks = [_key_rank(column, key) for column in keys]
-    masks = [] if kind is None else [_key_mask(column, key, kind) for column in keys]
+    orders = {column.name: _by_key(column, key, hashing) for column in keys}
+    ranks = [_key_rank(column, over) for column, over in orders.items()]
+    masks = [] if kind is None else [_key_mask(column, over, kind) for column, over in orders.items()]
     within = [_row_in_key(column.name, kind) for column in keys if table.max_rows_per_group < table.max_rows]
     steps = [_in_steps(column) for column in table.columns.values() if stored_steps(column)]
     texts = [f"CAST({column} AS VARCHAR) AS {column}" if column in coded else column for column in declared]
     columns = ", ".join([*block, name(UNIT), name(ROW), *ranks, *masks, *texts, *steps])
-    order = ", ".join([*block, f"hash({', '.join([literal(key), name(UNIT), *declared])})", *declared])
+    order = ", ".join([*block, hashed(hashing, literal(key), name(UNIT), *declared), *declared])
     return f"""
         WITH typed AS ({_once_each(table, _coded(rows, coded), order)}),
         ranked AS (
@@ -327,27 +332,27 @@ def _once_each(table: Table, rows: str, order: str) -> str:
     return rows
 
 
-def _by_key(column: Column, key: str) -> str:
+def _by_key(column: Column, key: str, hashing: str) -> str:
     """The window of a unit's rows, by keyed hash of their keys: rows with the same key are peers in it.
 
     A NULL that is no key comes last, so that it takes no key's place.
     """
     held = name(column.name)
-    hashed = f"hash({literal(key)}, {literal(column.name)}, {name(UNIT)}, {held})"
-    order = hashed if column.nullable else f"CASE WHEN {held} IS NULL THEN {2**64 - 1} ELSE {hashed} END"
+    own = hashed(hashing, literal(key), literal(column.name), name(UNIT), held)
+    order = own if column.nullable else f"CASE WHEN {held} IS NULL THEN {2**64 - 1} ELSE {own} END"
     return f"PARTITION BY {name(UNIT)} ORDER BY {order}, {held} NULLS LAST"
 
 
-def _key_rank(column: Column, key: str) -> str:
+def _key_rank(column: str, over: str) -> str:
     """The rank of a key among those of its unit."""
-    return f"(dense_rank() OVER ({_by_key(column, key)}))::INTEGER AS {name(key_rank(column.name))}"
+    return f"(dense_rank() OVER ({over}))::INTEGER AS {name(key_rank(column))}"
 
 
-def _key_mask(column: Column, key: str, kind: str) -> str:
+def _key_mask(column: str, over: str, kind: str) -> str:
     """The rows of the unit that have the same key, in the window of the rank: one sort gives both."""
     bit = f"1::{kind} << ({name(ROW)} - 1)::{kind}"
-    window = f"{_by_key(column, key)} GROUPS BETWEEN CURRENT ROW AND CURRENT ROW"
-    return f"(bit_or({bit}) OVER ({window}))::{kind} AS {name(key_mask(column.name))}"
+    window = f"{over} GROUPS BETWEEN CURRENT ROW AND CURRENT ROW"
+    return f"(bit_or({bit}) OVER ({window}))::{kind} AS {name(key_mask(column))}"
 
 
 def _in_steps(column: Column) -> str:

@@ -9,6 +9,7 @@ import duckdb
 
 from discreet.engines.connection import connect, lock_up
 from discreet.engines.copy import MADE, Progress, held_tables, private_copy, secret
+from discreet.engines.digests import key_of, macros
 from discreet.engines.session import Session
 from discreet.engines.text import reading_parquet
 from discreet.policy import Policy, Table
@@ -40,7 +41,9 @@ class DuckDB(Session):
     def _opened(self) -> duckdb.DuckDBPyConnection:
         policy = self._policy
         connection = connect(spill=policy.state, among=self._among)
-        connection.execute(f"CREATE MACRO discreet_secret() AS {literal(secret(policy.state))}")
+        key = key_of(policy, secret(policy.state))
+        for text in (f"CREATE MACRO discreet_secret() AS {literal(key)}", *macros(policy.hashing)):
+            connection.execute(text)
         connection.execute(f"ATTACH {literal(str(self.path))} AS private (READ_ONLY)")
         for table in held_tables(policy):
             connection.execute(f"CREATE VIEW {name(table.name)} AS SELECT * FROM private.{name(table.name)}")

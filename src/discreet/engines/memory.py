@@ -10,6 +10,7 @@ import duckdb
 
 from discreet.engines.claims import owned_rows
 from discreet.engines.copy import ranked
+from discreet.engines.digests import macros, made_macros
 from discreet.engines.filled import Contents, Statement, filled, rest
 from discreet.engines.numbering import first_blocks, inside, numbered, pairs
 from discreet.engines.parts import Part
@@ -58,6 +59,7 @@ def making(
     present = present or {}
     yield f"CREATE SCHEMA IF NOT EXISTS {SOURCE}", ()
     yield f"CREATE MACRO discreet_secret() AS {literal(key)}", ()
+    yield from ((text, ()) for text in macros(policy.hashing, "main"))
     given = {table.name: table for table in policy.tables.values() if table.name not in present}
     columns = {label: _columns(policy, table, tables.get(label, ())) for label, table in given.items()}
     for label, typed in columns.items():
@@ -93,7 +95,7 @@ def _source(table: str, columns: Mapping[str, str], held: Rows) -> Iterator[Stat
 def _removing(policy: Policy) -> Iterator[str]:
     yield from (f"DROP TABLE {name(table)}" for table in policy.tables)
     yield f"DROP SCHEMA {SOURCE} CASCADE"
-    yield "DROP MACRO discreet_secret"
+    yield from (f"DROP MACRO {made}" for made in ("discreet_secret", *made_macros(policy.hashing)))
 
 
 def selection(sources: Sources, table: Table, key: str) -> str:
@@ -102,7 +104,7 @@ def selection(sources: Sources, table: Table, key: str) -> str:
     if table.stream is not None:
         rows = f"SELECT * FROM ({numbered(rows, table, key)}) WHERE {inside(table)}"
         rows = pairs(first_blocks(rows, table), table)
-    return ranked(rows, table, key)
+    return ranked(rows, table, key, sources.policy.hashing)
 
 
 class Held(Sources):

@@ -2,8 +2,8 @@
 
 It is made of the sources in one transaction, by the database itself, in the schema that the owner made for it. The role
 needs nothing of the sources but SELECT. Columns, ranks and masks are those of `engines.copy`, and so is their theorem:
-they are functions of a unit's own rows and the secret. The hash is PostgreSQL's own: of a unit that has more rows than
-it may have, other rows are here than DuckDB would take.
+they are functions of a unit's own rows and the secret. The hash is PostgreSQL's own, unless the policy says another: of
+a unit that has more rows than it may have, other rows are here than DuckDB would take.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
+from discreet.engines.digests import key_of
 from discreet.engines.postgres import INTERRUPTED, REASONS, SETTINGS, Relation, Snapshot
 from discreet.engines.postgres_rows import COLLATED, owned, ranked
 from discreet.engines.problems import SourceError
@@ -100,7 +101,7 @@ def session(policy: Policy, secret: str, label: str, *, writes: bool = False) ->
             "search_path": identifier(policy.engine_schema),
             "standard_conforming_strings": "on",
             "default_transaction_read_only": "off" if writes else "on",
-            "discreet.secret": secret,
+            "discreet.secret": key_of(policy, secret),
         }
         for key, value in settings.items():
             connection.execute("SELECT set_config(%s, %s, false)", (key, value))
@@ -179,7 +180,7 @@ def make(
             if table.is_public:
                 _fill(connection, held, *public[table.name], table.name)
             else:
-                rows = ranked(owned(policy, table, relations), table)
+                rows = ranked(owned(policy, table, relations), table, policy.hashing)
                 connection.execute(f"CREATE TABLE {held} AS {rows}".encode())
             empty = identifier(names.table(policy, table.name, empty=True))
             connection.execute(f"CREATE TABLE {empty} (LIKE {held})".encode())

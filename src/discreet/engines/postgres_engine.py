@@ -25,11 +25,12 @@ from discreet.engines.duckdb import DuckDB
 from discreet.engines.postgres_copy import Names, session
 from discreet.engines.problems import SourceError
 from discreet.engines.rewriting import Rewritten, UnknownError, rewritten
-from discreet.engines.rewriting.postgres import DIALECT
+from discreet.engines.rewriting.postgres import DIALECT, SHARED
 from discreet.engines.rewriting.terms import HUGE, Type
 from discreet.engines.rewriting.tree import tables
 from discreet.engines.stopping import AGAIN, CURRENT, beside
 from discreet.policy import Policy
+from discreet.policy.engines import MD5
 from discreet.policy.layout import copied_columns
 
 if TYPE_CHECKING:
@@ -155,7 +156,8 @@ def aggregate(
     query: Sql, policy: Policy, names: Names, schemas: Mapping[str, Mapping[str, str]], *, empty: bool = False
 ) -> Rewritten:
     """A query about private rows in PostgreSQL's language; `UnknownError` if it cannot be said there."""
-    answer = rewritten(query, DIALECT, names.stored(policy, schemas, empty=empty))
+    dialect = SHARED if policy.hashing == MD5 else DIALECT
+    answer = rewritten(query, dialect, names.stored(policy, schemas, empty=empty))
     if not answer.aggregates:
         raise RowsError
     return answer

@@ -13,10 +13,11 @@ from typing import Final
 from discreet.engines.postgres import Relation
 from discreet.engines.postgres_types import DATED, TEXTS, Type
 from discreet.engines.problems import SourceError
+from discreet.engines.rewriting.postgres import SIGN, identifier
 from discreet.engines.rewriting.postgres import TYPES as NAMES
-from discreet.engines.rewriting.postgres import identifier
 from discreet.engines.rewriting.terms import TYPES as KINDS
 from discreet.policy import Column, Kind, Policy, Table
+from discreet.policy.engines import MD5, OWN
 from discreet.policy.layout import (
     ROW,
     UNIT,
@@ -183,23 +184,24 @@ _FORMS: Final[Mapping[tuple[Kind, str], str]] = {
 """How a column of each kind is read from a type of PostgreSQL: expressions that no value makes fail."""
 
 
-def ranked(rows: str, table: Table) -> str:
+def ranked(rows: str, table: Table, hashing: str = OWN) -> str:
     """Typed rows of a table with their ranks, as `copy.ranked` has them."""
     if table.owner is None or table.owner.column is None:
         return rows
     unit, row = name(UNIT), name(ROW)
     declared = [identifier(column) for column in table.columns]
     keys = [table.columns[column] for column in ranked_keys(table)]
-    order = ", ".join([_hash(unit, *declared), *(_sorted(table.columns[column]) for column in table.columns)])
+    order = ", ".join([_hash(hashing, unit, *declared), *(_sorted(table.columns[column]) for column in table.columns)])
     for column in sorted(column.name for column in table.columns.values() if column.unique):
         turn = f"row_number() OVER (PARTITION BY {unit}, {identifier(column)} ORDER BY {order})"
         held = f"SELECT *, {turn} AS _discreet_turn FROM ({rows}) AS t"
         listed = ", ".join([unit, *declared])
         rows = f"SELECT {listed} FROM ({held}) AS t WHERE {identifier(column)} IS NULL OR _discreet_turn = 1"
     first = f"SELECT *, (row_number() OVER (PARTITION BY {unit} ORDER BY {order}))::int8 AS {row} FROM ({rows}) AS t"
-    columns = [unit, row, *(_key_rank(column) for column in keys)]
+    windows = {column.name: _by_key(column, hashing) for column in keys}
+    columns = [unit, row, *(_key_rank(column, over) for column, over in windows.items())]
     if mask_type(table) is not None:
-        columns += [_key_mask(column) for column in keys]
+        columns += [_key_mask(column, over) for column, over in windows.items()]
     columns += declared
     columns += [_in_steps(column) for column in table.columns.values() if stored_steps(column)]
     if table.max_rows_per_group < table.max_rows:
@@ -207,7 +209,10 @@ def ranked(rows: str, table: Table) -> str:
     return f"SELECT {', '.join(columns)} FROM ({first}) AS t WHERE {row} <= {table.max_rows} ORDER BY {unit}, {row}"
 
 
-def _hash(*values: str) -> str:
+def _hash(hashing: str, *values: str) -> str:
+    if hashing == MD5:
+        said = " || ".join(f"discreet_said({value})" for value in (SECRET, *values))
+        return f"(discreet_digest({said}) # {SIGN})"
     return f"hash_record_extended(ROW({', '.join([SECRET, *values])}), 0)"
 
 
@@ -215,26 +220,26 @@ def _sorted(column: Column) -> str:
     return f"{identifier(column.name)}{COLLATED if column.kind is Kind.TEXT else ''}"
 
 
-def _by_key(column: Column) -> str:
+def _by_key(column: Column, hashing: str) -> str:
     """The window of a unit's rows by keyed hash of their keys: rows with the same key are peers in it.
 
     A NULL that is no key comes last, so that it takes no key's place.
     """
     held = identifier(column.name)
-    hashed = _hash(f"{quoted(column.name)}::text", name(UNIT), held)
+    hashed = _hash(hashing, f"{quoted(column.name)}::text", name(UNIT), held)
     order = hashed if column.nullable else f"CASE WHEN {held} IS NOT NULL THEN {hashed} END NULLS LAST"
     return f"PARTITION BY {name(UNIT)} ORDER BY {order}, {_sorted(column)} NULLS LAST"
 
 
-def _key_rank(column: Column) -> str:
+def _key_rank(column: str, over: str) -> str:
     """The rank of a key among those of its unit."""
-    return f"(dense_rank() OVER ({_by_key(column)}))::int8 AS {identifier(key_rank(column.name))}"
+    return f"(dense_rank() OVER ({over}))::int8 AS {identifier(key_rank(column))}"
 
 
-def _key_mask(column: Column) -> str:
+def _key_mask(column: str, over: str) -> str:
     """The rows of the unit that have the same key, in the window of the rank: one sort gives both."""
-    over = f"{_by_key(column)} GROUPS BETWEEN CURRENT ROW AND CURRENT ROW"
-    return f"bit_or('1'::int8 << ({name(ROW)} - 1)::int4) OVER ({over}) AS {identifier(key_mask(column.name))}"
+    over = f"{over} GROUPS BETWEEN CURRENT ROW AND CURRENT ROW"
+    return f"bit_or('1'::int8 << ({name(ROW)} - 1)::int4) OVER ({over}) AS {identifier(key_mask(column))}"
 
 
 def _row_in_key(column: Column) -> str:

@@ -18,6 +18,7 @@ from typing import Final
 import duckdb
 
 from discreet.composed import Sql
+from discreet.engines.digests import macros
 from discreet.engines.printed import printed
 from discreet.engines.session import Scratch, rows
 from discreet.engines.stopping import Stopped, is_stopped
@@ -48,6 +49,7 @@ class EmptyTables:
     def __init__(self, policy: Policy, database: Scratch) -> None:
         self._database = database
         self._tables = {table.name: copied_columns(table) for table in policy.tables.values()}
+        self._hashing = policy.hashing
         self._schema = f"empty_{next(_NUMBERS)}"
         self._lock = threading.Lock()
         self._made: duckdb.DuckDBPyConnection | None = None
@@ -84,7 +86,8 @@ class EmptyTables:
         if self._made is not connection and not self.closed:
             rows(connection, f"DROP SCHEMA IF EXISTS {self._schema} CASCADE", None)  # one that was stopped half made
             rows(connection, f"CREATE SCHEMA {self._schema}", None)
-            rows(connection, f"CREATE MACRO {self._schema}.discreet_secret() AS ''", None)
+            for text in (f"CREATE MACRO {self._schema}.discreet_secret() AS ''", *macros(self._hashing, self._schema)):
+                rows(connection, text, None)
             self._made, self._held = connection, {}
             self._passed.clear()
         for table, columns in {**self._tables, **schemas}.items():

@@ -12,12 +12,24 @@ DUCKDB: Final = "duckdb"
 POSTGRES: Final = "postgres"
 SPARK: Final = "spark"
 ENGINES: Final = (DUCKDB, POSTGRES, SPARK)
+OWN: Final = "own"
+"""Each engine takes the hash that it has, which is the fastest there."""
+MD5: Final = "md5"
+"""All engines take one hash, and so choose the same rows of a unit that has too many."""
+HASHES: Final = (OWN, MD5)
 
 
 def read_engine(value: object) -> str:
     """The name of an engine."""
     if not isinstance(value, str) or value not in ENGINES:
         raise RuleError("is no engine", f"write one of: {', '.join(ENGINES)}")
+    return value
+
+
+def read_hash(value: object) -> str:
+    """The name of a hash."""
+    if not isinstance(value, str) or value not in HASHES:
+        raise RuleError("is no hash that engines share", f"write one of: {', '.join(HASHES)}; or leave it out")
     return value
 
 

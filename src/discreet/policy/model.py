@@ -245,6 +245,8 @@ class Policy:
     """What computes: DuckDB over a copy beside the policy, or the database that holds the private tables."""
     engine_schema: str = "discreet"
     """Of a database: the schema that its owner made for the copy."""
+    hashing: str = "own"
+    """Which hash chooses among a unit's rows and groups: the engine's own, or one that all engines have."""
     implicit_bounds: bool = False
     """Whether bounds that neither policy nor query states are found with a share of the cost."""
     statement: Mapping[str, str] = field(default_factory=dict)

@@ -15,7 +15,7 @@ from typing import Any, Final
 from discreet.policy.columns import read_columns
 from discreet.policy.databases import SCHEMA, read_schema, read_url
 from discreet.policy.document import absolute, content, document, label
-from discreet.policy.engines import DUCKDB, check_engine, read_engine
+from discreet.policy.engines import DUCKDB, OWN, check_engine, read_engine, read_hash
 from discreet.policy.model import (
     Budget,
     Column,
@@ -72,6 +72,7 @@ POLICY: Final[Mapping[str, Field]] = {
     "max_cost": Field(epsilon),
     "engine": Field(read_engine),
     "engine_schema": Field(text),
+    "hash": Field(read_hash),
     "implicit_bounds": Field(flag),
     "budget": Field(anything, needed="add [budget] with epsilon = 1.0"),
     "unit": Field(anything, needed='add [unit] with name = "patient"'),
@@ -169,6 +170,7 @@ def parsed(raw: Mapping[str, Any], path: Path) -> Policy:
         serving=Serving(**serving),
         engine=engine,
         engine_schema=top.get("engine_schema", "discreet"),
+        hashing=top.get("hash", OWN),
         implicit_bounds=top.get("implicit_bounds", False),
         statement=statement,
         document=written(raw),

@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Final
 
 from discreet.engines.rewriting.dialect import Dialect, Form, Order, Rule
@@ -31,6 +32,8 @@ from discreet.engines.rewriting.terms import (
 from discreet.engines.rewriting.tree import UnknownError
 from discreet.quoting import name
 
+SIGN: Final = "'-9223372036854775808'::int8"
+"""The first of 64 bits."""
 LONGEST_NAME: Final = 63
 """Bytes of a name: PostgreSQL cuts longer ones, and two of them could become one."""
 TYPES: Final[Mapping[Type, str]] = {
@@ -65,9 +68,9 @@ def literal(type_: Type, text: str) -> str:
 
 
 def comparable(term: Term) -> str:
-    """Texts are compared bytewise, whatever the database sorts by. Sizes of bits mean nothing."""
+    """Texts are compared bytewise, whatever the database sorts by, and bits as numbers without a sign."""
     if term.type == BITS:
-        return f"({term.text})"
+        return f"(({term.text}) # {SIGN})"
     return f'({term.text} COLLATE "C")' if term.type == TEXT else term.text
 
 
@@ -251,6 +254,14 @@ def _hashed(arguments: Sequence[Term]) -> Term:
     return Term(f"hash_record_extended(ROW({values}), 0)", BITS)
 
 
+def _digested(arguments: Sequence[Term]) -> Term:
+    """The hash that all engines have (`engines.digests`)."""
+    said = (
+        f"discreet_said({DIALECT.as_type(term, TEXT) if term.type == NOTHING else term.text})" for term in arguments
+    )
+    return Term(f"discreet_digest({' || '.join(said)})", BITS)
+
+
 def _position(arguments: Sequence[Term]) -> Term:
     held, value = arguments
     return Term(f"array_position({held.text}, {DIALECT.as_type(value, held.type.of[0])})::int8", WHOLE)
@@ -314,3 +325,5 @@ DIALECT: Final = Dialect(
     named="(SELECT {2} FROM (SELECT {0} AS {1} OFFSET 0) AS {3})",
     first=_first,
 )
+SHARED: Final = replace(DIALECT, rules={**_RULES, "hash": _digested})
+"""With the hash that all engines have."""

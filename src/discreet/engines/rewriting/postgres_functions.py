@@ -136,6 +136,18 @@ _SECONDS: Final = (
     "(count / 86400)::int4, secs => (count % 86400)::float8) END"
 )
 
+_SAYING: Final = {
+    "int8": "'i' || a::text || ';'",
+    "numeric": "'i' || a::text || ';'",
+    "float8": f"CASE WHEN a = {_NAN} THEN 'rn;' ELSE 'r' || "
+    "(('x' || encode(float8send(a + 0), 'hex'))::bit(64)::int8)::text || ';' END",
+    "text": "'t' || octet_length(a)::text || ':' || a",
+    "bool": "CASE WHEN a THEN 'b1;' ELSE 'b0;' END",
+    "date": "'s' || (extract(epoch from a::timestamp) * 1000000)::int8::text || ';'",
+    "timestamp": "'s' || (extract(epoch from a) * 1000000)::int8::text || ';'",
+}
+"""How values are written before they are hashed, as all engines write them (`engines.digests`)."""
+
 _BODIES: Final = (
     ("discreet_add(a float8, b float8)", "float8", _ADD),
     ("discreet_multiply(a float8, b float8)", "float8", _MULTIPLY),
@@ -171,6 +183,11 @@ _BODIES: Final = (
         "CASE WHEN places = 0 THEN a ELSE (a >> places) & (9223372036854775807 >> (places - 1)) END",
     ),
     ("discreet_substr(a text, start int8, count int8)", "text", _SUBSTR),
+    *(
+        (f"discreet_said(a {kind})", "text", f"CASE WHEN a IS NULL THEN 'n;' ELSE {said} END")
+        for kind, said in _SAYING.items()
+    ),
+    ("discreet_digest(a text)", "int8", "('x' || left(md5(a), 16))::bit(64)::int8"),
     ("discreet_later(a date, count int8)", "date", _LATER),
     ("discreet_days_later(a timestamp, count int8)", "timestamp", _DAYS),
     ("discreet_months_later(a timestamp, count int8)", "timestamp", _MONTHS),

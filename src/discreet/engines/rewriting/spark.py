@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import cache
 from typing import Final
 
 from discreet.engines.connection import isolated
 from discreet.engines.rewriting.dialect import Dialect, Order, Rule
+from discreet.engines.rewriting.spark_digests import digested
 from discreet.engines.rewriting.spark_forms import (
     AGGREGATES,
     CASTS,
@@ -290,3 +292,5 @@ DIALECT: Final = Dialect(
     anti="LEFT ANTI JOIN",
     unordered="ORDER BY NULL ",
 )
+SHARED: Final = replace(DIALECT, rules={**_RULES, "hash": digested})
+"""With the hash that all engines have."""

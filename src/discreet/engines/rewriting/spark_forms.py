@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from discreet.engines.rewriting.dialect import Form
+from discreet.engines.rewriting.spark_digests import unsigned
 from discreet.engines.rewriting.terms import (
     BITS,
     DAY,
@@ -83,8 +84,8 @@ def literal(type_: Type, text: str) -> str:
 
 
 def comparable(term: Term) -> str:
-    """Texts are compared bytewise: no column of a copy has a collation."""
-    return term.text
+    """Texts are compared bytewise: no column of a copy has a collation. Bits are numbers without a sign."""
+    return unsigned(term.text) if term.type == BITS else term.text
 
 
 def _both(text: str, *types: Type) -> list[Form]:

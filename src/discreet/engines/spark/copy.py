@@ -6,7 +6,6 @@ that file has its name, and never changed again.
 
 from __future__ import annotations
 
-import hashlib
 import re
 import shutil
 from collections.abc import Mapping
@@ -37,11 +36,6 @@ def folder_of(copy: Path) -> Path:
     return copy.with_suffix(ENDING)
 
 
-def key_of(secret: str) -> str:
-    """The key of hashes in Spark, whose plans may be written down: not the secret, but made from it."""
-    return hashlib.sha256(f"spark {secret}".encode()).hexdigest()
-
-
 def cluster_of(policy: Policy) -> Cluster:
     """The Spark of all private tables: the policy has one (`policy.engines`)."""
     cluster = next(iter(policy.private_tables.values())).source.cluster
@@ -60,7 +54,7 @@ def make(staging: SparkStaging, target: Path, connection: duckdb.DuckDBPyConnect
         staging.make(
             private,
             {table.name: folder / str(_number(policy, table.name)) for table in private},
-            lambda table, frames: ranked(owned(policy, table, frames), table, staging.key),
+            lambda table, frames: ranked(owned(policy, table, frames), table, staging.key, policy),
         )
         for table in policy.tables.values():
             if table.is_public:

@@ -18,15 +18,17 @@ from numpy.typing import NDArray
 
 from discreet.composed import Sql
 from discreet.engines.copy import Progress, secret
+from discreet.engines.digests import derived
 from discreet.engines.duckdb import DuckDB
 from discreet.engines.postgres_engine import RowsError, is_private
 from discreet.engines.rewriting import Rewritten, rewritten
-from discreet.engines.rewriting.spark import DIALECT, SETTINGS
+from discreet.engines.rewriting.spark import DIALECT, SETTINGS, SHARED
 from discreet.engines.rewriting.terms import BITS, Type
 from discreet.engines.spark.cluster import interruptible, session
-from discreet.engines.spark.copy import cluster_of, folder_of, key_of, show, stored
+from discreet.engines.spark.copy import cluster_of, folder_of, show, stored
 from discreet.engines.stopping import Stopped, beside, is_stopped
 from discreet.policy import Policy
+from discreet.policy.engines import MD5
 from discreet.policy.layout import copied_columns
 
 UNANSWERED: Final = "Spark did not answer"
@@ -106,7 +108,7 @@ class Spark(DuckDB):
                 held = self._stack.enter_context(session(cluster_of(self._policy), self._policy.state, "engine"))
                 for key, value in SETTINGS.items():
                     held.conf.set(key, value)
-                show(held, self._policy, folder_of(self.path), key_of(secret(self._policy.state)))
+                show(held, self._policy, folder_of(self.path), derived(secret(self._policy.state)))
                 self._session = held
             return self._session
 
@@ -129,7 +131,7 @@ class Spark(DuckDB):
 
 def aggregate(query: Sql, policy: Policy, schemas: Mapping[str, Mapping[str, str]]) -> Rewritten:
     """A query about private rows in Spark's language; `UnknownError` if it cannot be said there."""
-    answer = rewritten(query, DIALECT, stored(policy, schemas))
+    answer = rewritten(query, SHARED if policy.hashing == MD5 else DIALECT, stored(policy, schemas))
     if not answer.aggregates:
         raise RowsError
     return answer

@@ -1,23 +1,28 @@
 """The rows of private tables inside of Spark, typed by the policy, with their units and their ranks.
 
 Columns, ranks and masks are those of `engines.copy`, and so is their theorem: they are functions of a unit's own rows
-and the key. The hash is Spark's own: of a unit that has more rows than it may have, other rows are here than DuckDB
-would take. Names of a source's columns are never parsed, and no value makes an expression fail. Where DuckDB reads any
-type, here a column has the type that the policy declares, or one that holds the same values: what a text means as a
-number differs between engines.
+and the key. The hash is Spark's own, unless the policy says another: of a unit that has more rows than it may have,
+other rows are here than DuckDB would take. Names of a source's columns are never parsed, and no value makes an
+expression fail. Where DuckDB reads any type, here a column has the type that the policy declares, or one that holds
+the same values: what a text means as a number differs between engines.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
 from typing import Any, Final
 
 from discreet.engines import text
 from discreet.engines.claims import KEY, LINK, key_type
 from discreet.engines.problems import SourceError
+from discreet.engines.rewriting.spark_digests import digest, unsigned
+from discreet.engines.rewriting.spark_forms import identifier, text_literal
+from discreet.engines.rewriting.terms import TYPES as KINDS
 from discreet.engines.spark.reading import Frame, index_of
 from discreet.engines.spark.types import written
 from discreet.policy import Column, Kind, Policy, Table
+from discreet.policy.engines import MD5
 from discreet.policy.layout import (
     ROW,
     TYPES,
@@ -185,7 +190,7 @@ _FORMS: Final[Mapping[tuple[Kind, str], Callable[[Any], Any]]] = {
 """How a column of each kind is read from a type of Spark; days and times lie in the years 1 to 9999 before."""
 
 
-def ranked(rows: Any, table: Table, key: str) -> Any:
+def ranked(rows: Any, table: Table, key: str, policy: Policy) -> Any:
     """Typed rows of a table with their ranks, as `copy.ranked` has them."""
     from pyspark.sql import Window
     from pyspark.sql import functions as f
@@ -193,7 +198,8 @@ def ranked(rows: Any, table: Table, key: str) -> Any:
     if table.owner is None or table.owner.column is None:
         return rows
     unit, declared = f.col(UNIT), [_column(label) for label in table.columns]
-    order = [f.xxhash64(f.lit(key), unit, *declared), *(column.asc_nulls_last() for column in declared)]
+    by = _Hash(key, policy)
+    order = [by.of([], UNIT, table.columns.values()), *(column.asc_nulls_last() for column in declared)]
     for label in sorted(column.name for column in table.columns.values() if column.unique):
         turn = f.row_number().over(Window.partitionBy(unit, _column(label)).orderBy(*order))
         rows = rows.withColumn(_TURN, turn).filter(_column(label).isNull() | (f.col(_TURN) == 1)).drop(_TURN)
@@ -201,7 +207,7 @@ def ranked(rows: Any, table: Table, key: str) -> Any:
     rows = rows.withColumn(ROW, rank).filter(f.col(ROW) <= table.max_rows)
     columns = {UNIT: unit, ROW: f.col(ROW), **{label: _column(label) for label in table.columns}}
     for label in ranked_keys(table):
-        columns |= _ranks(table, table.columns[label], key)
+        columns |= _ranks(table, table.columns[label], by)
     for column in table.columns.values():
         if stored_steps(column):
             columns[steps_of(column.name)] = _in_steps(column)
@@ -214,14 +220,35 @@ def _column(label: str) -> Any:
     return f.col("`" + label.replace("`", "``") + "`")
 
 
-def _ranks(table: Table, column: Column, key: str) -> dict[str, Any]:
+@dataclass(frozen=True, slots=True)
+class _Hash:
+    """What orders a unit's rows and keys: Spark's own hash, or that which all engines have."""
+
+    key: str
+    policy: Policy
+
+    def of(self, texts: list[str], unit: str, columns: Iterable[Column]) -> Any:
+        """The hash of the key, some texts, the unit, and columns."""
+        from pyspark.sql import functions as f
+
+        listed = list(columns)
+        if self.policy.hashing != MD5:
+            held = [f.col(unit), *(_column(column.name) for column in listed)]
+            return f.xxhash64(*map(f.lit, [self.key, *texts]), *held)
+        values = [(text_literal(text), KINDS[TYPES[Kind.TEXT]]) for text in (self.key, *texts)]
+        values.append((identifier(unit), KINDS[TYPES[self.policy.unit_kind]]))
+        values += [(identifier(column.name), KINDS[TYPES[column.kind]]) for column in listed]
+        return f.expr(unsigned(digest(values)))
+
+
+def _ranks(table: Table, column: Column, hashing: _Hash) -> dict[str, Any]:
     """Of a key column: the rank of each key among those of its unit, where a NULL that is no key comes last; which rows
     of the unit have the same key; and which of them this one is."""
     from pyspark.sql import Window
     from pyspark.sql import functions as f
 
     unit, held = f.col(UNIT), _column(column.name)
-    hashed = f.xxhash64(f.lit(key), f.lit(column.name), unit, held)
+    hashed = hashing.of([column.name], UNIT, [column])
     order = hashed if column.nullable else f.when(held.isNotNull(), hashed)
     by = Window.partitionBy(unit).orderBy(order.asc_nulls_last(), held.asc_nulls_last())
     ranks = {key_rank(column.name): f.dense_rank().over(by).cast("bigint")}
