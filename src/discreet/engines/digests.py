@@ -27,7 +27,7 @@ from discreet.engines.text import INTEGERS
 from discreet.policy import Policy
 from discreet.policy.engines import MD5
 
-MOST: Final = 64
+MAX_VALUES: Final = 64
 """Values that one hash of a query is of, in DuckDB."""
 SAID: Final = "discreet_said"
 DIGEST: Final = "discreet_digest"
@@ -59,13 +59,15 @@ def macros(hashing: str, schema: str = "") -> Iterator[str]:
     """What makes DuckDB take this hash wherever a query of this session, or of this schema, says `hash`."""
     if hashing != MD5:
         return
-    made, place = (f"CREATE MACRO {schema}.", f"{schema}.") if schema else ("CREATE TEMP MACRO ", "")
+    made, prefix = (f"CREATE MACRO {schema}.", f"{schema}.") if schema else ("CREATE TEMP MACRO ", "")
     cases = " ".join(f"WHEN '{kind}' THEN {text.format(**_CASTS)}" for kind, text in _SAYING.items())
     text = "'t' || strlen(a::VARCHAR)::VARCHAR || ':' || a::VARCHAR"
     yield f"{made}{SAID}(a) AS CASE WHEN a IS NULL THEN 'n;' ELSE CASE typeof(a) {cases} ELSE {text} END END"
     yield f"{made}{DIGEST}(a) AS CAST('0x' || left(md5(a), 16) AS UBIGINT)"
-    names = [f"a{index}" for index in range(MOST)]
-    forms = (f"({', '.join(names[:count])}) AS {digest(*names[:count], place=place)}" for count in range(1, MOST + 1))
+    names = [f"a{index}" for index in range(MAX_VALUES)]
+    forms = (
+        f"({', '.join(names[:count])}) AS {digest(*names[:count], prefix=prefix)}" for count in range(1, MAX_VALUES + 1)
+    )
     yield f"{made}{HASH} {', '.join(forms)}"
 
 
@@ -74,9 +76,9 @@ def made_macros(hashing: str) -> tuple[str, ...]:
     return (HASH, DIGEST, SAID) if hashing == MD5 else ()
 
 
-def digest(*values: str, place: str = "") -> str:
+def digest(*values: str, prefix: str = "") -> str:
     """The hash of some values, as DuckDB computes it; also of more than `hash` takes there."""
-    return f"{place}{DIGEST}({' || '.join(f'{place}{SAID}({value})' for value in values)})"
+    return f"{prefix}{DIGEST}({' || '.join(f'{prefix}{SAID}({value})' for value in values)})"
 
 
 def hashed(hashing: str, *values: str) -> str:

@@ -14,7 +14,7 @@ from typing import Any, Final
 import pytest
 
 from discreet.curator.curator import Curator
-from discreet.engines.digests import MOST, derived, digest, macros
+from discreet.engines.digests import MAX_VALUES, derived, digest, macros
 from discreet.engines.memory import Memory
 from discreet.engines.postgres_engine import Postgres, is_private
 from discreet.engines.rewriting import UnknownError
@@ -151,7 +151,7 @@ def test_hashes_are_those_of_the_texts() -> None:
         assert connection.execute(f"SELECT hash({', '.join(values)}), {digest(*values)}").fetchall() == [
             (wanted, wanted)
         ]
-        many = ", ".join(["1"] * MOST)
+        many = ", ".join(["1"] * MAX_VALUES)
         assert len(connection.execute(f"SELECT hash({many})").fetchall()) == 1
     assert list(macros("own")) == []
 
