@@ -11,7 +11,7 @@ Of an exact trace they have one: it is as private as the rows, and whoever runs 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Final, Protocol
@@ -28,6 +28,13 @@ class Span(Protocol):
         """A phase of it that begins now; None if that one may not be seen."""
 
     def end(self) -> None: ...
+
+
+class RequestSpan(Span, Protocol):
+    """The span of a whole request."""
+
+    def described(self, facts: Mapping[str, object]) -> None:
+        """What it turned out to be; then it ends."""
 
 
 CURRENT: Final[ContextVar[Span | None]] = ContextVar("span", default=None)

@@ -26,6 +26,11 @@ if TYPE_CHECKING:
 @click.option("--key", type=click.Path(path_type=Path), help="For https: its private key, in PEM.")
 @click.option("--log", type=click.Path(path_type=Path), help="Where to write the access log; else standard error.")
 @click.option("--pg-port", type=click.IntRange(0, 65535), help="Answer psql and BI tools here, too; 0: a free one.")
+@click.option(
+    "--telemetry",
+    type=click.Choice(["padded", "exact"]),
+    help="Send traces and metrics to the collector of the OTEL_* variables; exact times are as private as the rows.",
+)
 @click.option("--demo", is_flag=True, help="Make tokens that end with the server; without POLICY, a hospital to try.")
 def serve(policies: tuple[Path, ...], demo: bool, names: tuple[str, ...], **where: object) -> None:
     """Answer questions about each POLICY over HTTP, until Ctrl-C.

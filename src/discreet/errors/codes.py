@@ -30,7 +30,7 @@ _RELEASES = "18-releases"
 _FEDERATED, _SURVEYS = "23-federated", "24-surveys"
 _STREAMS, _BLOCKS = "30-models-on-streams", "29-streams"
 _MEASURES, _LIMITS = "33-measures", "39-what-a-query-may-cost"
-_STORY = "40-the-ledger-as-a-story"
+_STORY, _OPERATIONS = "40-the-ledger-as-a-story", "44-signing-in-and-watching"
 _LOSSES, _COSTS = "09-what-is-not-covered", "03-choosing-epsilon"
 
 CODES: Final[dict[str, Code]] = {
@@ -117,6 +117,10 @@ CODES: Final[dict[str, Code]] = {
     # server and client
     "address": Code("the address is none, or not safe to send a token to", _SERVER),
     "body-invalid": Code("the request does not have the form that the OpenAPI document describes", _SERVER),
+    "sign-in-failed": Code("the identity provider did not say who somebody is, or not in time", _OPERATIONS, 401),
+    "sign-in-setup": Code("the file about an identity provider cannot be used", _OPERATIONS),
+    "sign-in-unavailable": Code("the identity provider does not answer, or not as it should", _OPERATIONS, 503),
+    "telemetry-unavailable": Code("the server has no OpenTelemetry, and sends nothing", _OPERATIONS, 501),
     "busy": Code("too many queries wait already", _SERVER, 503),
     "cancelled": Code("the query was cancelled", _SERVER, 409),
     "cannot-listen": Code("the server cannot listen at this address", _SERVER),

@@ -17,6 +17,7 @@ from discreet.server.limits import Rates
 from discreet.server.metrics import Metrics
 from discreet.server.service import Readiness
 from discreet.server.tokens import Role
+from discreet.tracing import RequestSpan
 
 MAX_LENGTH: Final = 200
 bearer: Final = HTTPBearer(auto_error=False, description="A token made with `discreet token create`.")
@@ -31,6 +32,8 @@ class AppState:
     rates: Rates
     metrics: Metrics
     readiness: Readiness
+    trace: Callable[[], RequestSpan | None] = lambda: None
+    """Begins the span of a request, where an operator traces them."""
 
 
 @dataclass(frozen=True, slots=True)

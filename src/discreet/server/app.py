@@ -37,6 +37,7 @@ from discreet.server.responses import SCHEMAS, schema_of
 from discreet.server.saved_routes import router as saved_router
 from discreet.server.service import ALIVE, Readiness, notify
 from discreet.server.streams import router as streams_router
+from discreet.tracing import RequestSpan
 from discreet.version import __version__
 
 TOLD: Final = "Ask questions of private data; get answers that provably say almost nothing about any one person."
@@ -51,6 +52,10 @@ HTTP: Final = {
 JSON: Final = re.compile(r"application/(?:[\w.-]+\+)?json\s*(?:;|$)", re.IGNORECASE)
 ROUTERS: Final = (router, streams_router, saved_router, metrics_router)
 LONGEST_REASON: Final = 300
+SILENT: Final[dict[str, Any]] = dict.fromkeys(
+    ("tracing", "metrics", "logs", "operation_spans", "auto_configure"), False
+)
+"""FastAPI's own telemetry would export addresses, bodies and messages of exceptions wherever the environment asks."""
 AFTERWARDS: Final = 5.0
 """Seconds for an answer to be stored and sent, when a server stops."""
 LOOK_EVERY: Final = 1.0
@@ -65,17 +70,31 @@ class Port(Protocol):
     async def close(self) -> None: ...
 
 
+class Observer(Protocol):
+    """What tells an operator's backend of requests."""
+
+    def request(self) -> RequestSpan: ...
+
+    def close(self) -> None: ...
+
+
 def application(
     datasets: Datasets,
     *,
     workers: int,
     hosts: Sequence[str] = ("*",),
     beside: Callable[[AppState], Port] | None = None,
+    observe: Callable[[Metrics], Observer] | None = None,
 ) -> FastAPI:
-    """The server over these datasets. `hosts`: the names that it answers to, so that no other name leads here."""
+    """The server over these datasets. `hosts`: the names that it answers to, so that no other name leads here.
+
+    `observe` makes what an operator's backend is told by.
+    """
     queue = Queue(workers)
     dispatcher, metrics = Dispatcher(queue), Metrics(datasets, queue)
-    shared = AppState(datasets, dispatcher, Rates(), metrics, Readiness(datasets))
+    observer = None if observe is None else observe(metrics)
+    trace: Callable[[], RequestSpan | None] = (lambda: None) if observer is None else observer.request
+    shared = AppState(datasets, dispatcher, Rates(), metrics, Readiness(datasets), trace)
     port = None if beside is None else beside(shared)
 
     @asynccontextmanager
@@ -92,6 +111,8 @@ def application(
         for task in tasks:
             task.cancel()
         dispatcher.close()
+        if observer is not None:
+            await asyncio.to_thread(observer.close)
         datasets.close()
         note("stopped")
 
@@ -105,7 +126,8 @@ def application(
         lifespan=lifespan,
         responses=PROBLEMS,
         redirect_slashes=False,
-        middleware=[Middleware(Front, metrics=metrics), Middleware(Hosts, names=hosts)],
+        telemetry=SILENT,
+        middleware=[Middleware(Front, metrics=metrics, trace=trace), Middleware(Hosts, names=hosts)],
         exception_handlers={
             Refused: respond,
             QueryFailed: respond,

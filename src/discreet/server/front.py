@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import MutableMapping
+from collections.abc import Callable, MutableMapping
 from contextvars import Context, ContextVar
 from typing import Any, Final
 
@@ -22,6 +22,7 @@ from discreet.noise import SYSTEM
 from discreet.server.limits import CALLER
 from discreet.server.metrics import Metrics
 from discreet.server.problems import response_of
+from discreet.tracing import CURRENT, RequestSpan
 
 MOST_BYTES: Final = 2**20
 """Of a request's body."""
@@ -47,9 +48,15 @@ METHODS: Final = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OP
 class Front:
     """The outermost part of the application."""
 
-    def __init__(self, app: ASGIApp, metrics: Metrics | None, most_bytes: int = MOST_BYTES) -> None:
-        """Without metrics nothing is counted, and nothing is logged."""
-        self._app, self._metrics, self._most_bytes = app, metrics, most_bytes
+    def __init__(
+        self,
+        app: ASGIApp,
+        metrics: Metrics | None,
+        most_bytes: int = MOST_BYTES,
+        trace: Callable[[], RequestSpan | None] = lambda: None,
+    ) -> None:
+        """Without metrics nothing is counted, and nothing is logged. `trace` begins the span of a request, if any."""
+        self._app, self._metrics, self._most_bytes, self._trace = app, metrics, most_bytes, trace
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -57,7 +64,8 @@ class Front:
             return
         CALLER.set("")  # on a connection that is kept, what the last request left may still be there
         FACTS.set(scope.setdefault("state", {}).setdefault("told", {}))
-        seen = Seen(scope, send)
+        seen, span = Seen(scope, send), self._trace()
+        CURRENT.set(span)
         try:
             body = await _body(scope, receive, self._most_bytes)
             if isinstance(body, Refused):
@@ -72,7 +80,7 @@ class Front:
             await response_of(error)(scope, receive, seen.send)
         finally:
             if self._metrics is not None:
-                _record(self._metrics, scope, seen)
+                _record(self._metrics, scope, seen, span)
 
 
 class Seen:
@@ -98,7 +106,7 @@ class Seen:
         await self._send(message)
 
 
-def _record(metrics: Metrics, scope: Scope, seen: Seen) -> None:
+def _record(metrics: Metrics, scope: Scope, seen: Seen, span: RequestSpan | None) -> None:
     route = getattr(scope.get("route"), "path", NOWHERE)
     facts = scope.get("state", {}).get("told", {})
     method = scope["method"] if scope["method"] in METHODS else "other"
@@ -113,6 +121,8 @@ def _record(metrics: Metrics, scope: Scope, seen: Seen) -> None:
         **facts,
     }
     note("request", **line)
+    if span is not None:
+        span.described(line)
 
 
 def _only_encrypted(scope: Scope) -> dict[str, str]:

@@ -44,6 +44,8 @@ class Listening:
     log: Path | None = None
     pg_port: int | None = None
     """Where psql and BI tools are answered; None: nowhere."""
+    telemetry: str | None = None
+    """Which times an operator's backend is told: padded or exact; None: nothing is."""
 
     @property
     def is_loopback(self) -> bool:

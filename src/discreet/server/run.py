@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from datetime import UTC, datetime
 from functools import partial
 
 from discreet.errors import Refused
 from discreet.server.access import AppState
-from discreet.server.app import Port, application
+from discreet.server.app import Observer, Port, application
 from discreet.server.connections import LEAST, most_connections, most_files
 from discreet.server.datasets import Datasets
 from discreet.server.listening import Listening, listen, socket_at, tls_context
+from discreet.server.metrics import Metrics
 
 
 def demand_tokens(datasets: Datasets) -> None:
@@ -29,8 +31,20 @@ def demand_tokens(datasets: Datasets) -> None:
 def serve(datasets: Datasets, where: Listening, tell: Callable[[str, int | None], None]) -> None:
     """Serve until it is told to stop. `tell` is called with the address, and psql's port, once it listens."""
     beside, port = (None, None) if where.pg_port is None else _wire(where, where.pg_port)
-    app = partial(application, datasets, workers=where.workers, hosts=where.hosts, beside=beside)
+    observe = None if where.telemetry is None else _observer(where.telemetry)
+    app = partial(application, datasets, workers=where.workers, hosts=where.hosts, beside=beside, observe=observe)
     listen(app, where, lambda url: tell(url, port))
+
+
+def _observer(detail: str) -> Callable[[Metrics], Observer]:
+    """What tells an operator's backend of requests; imported only where there is one."""
+    try:
+        from discreet.server.telemetry import Detail, Telemetry, demand_safe
+    except ModuleNotFoundError:
+        fix = "pip install 'discreet[telemetry]', or leave --telemetry out"
+        raise Refused("telemetry-unavailable", "OpenTelemetry is not installed here", fix) from None
+    demand_safe(os.environ)
+    return lambda metrics: Telemetry(metrics, Detail(detail))
 
 
 def _wire(where: Listening, port: int) -> tuple[Callable[[AppState], Port], int]:

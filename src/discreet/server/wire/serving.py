@@ -30,6 +30,7 @@ from discreet.server.wire.session import Session
 from discreet.server.wire.settings import Settings, options_of
 from discreet.server.wire.stream import Ended, Stream
 from discreet.server.wire.transactions import Transactions
+from discreet.tracing import CURRENT
 
 MAX_OF_ONE: Final = 32
 """Connections of one token."""
@@ -44,7 +45,7 @@ class Wire:
 
     def __init__(self, shared: AppState, listener: Listener, context: ssl.SSLContext | None) -> None:
         self.datasets, self.dispatcher = shared.datasets, shared.dispatcher
-        self.rates, self._metrics = shared.rates, shared.metrics
+        self.rates, self._metrics, self._trace = shared.rates, shared.metrics, shared.trace
         self.catalogues = Catalogues()
         self._listener, self._context = listener, context
         self._sessions: dict[int, tuple[int, Session]] = {}
@@ -205,7 +206,8 @@ class Wire:
     def _recorded(self, route: str, who: Mapping[str, str | None]) -> Iterator[None]:
         """A line of the access log, as requests over HTTP have it: no text, no values, no password."""
         began, code, facts = time.monotonic(), "", dict[str, Any](who)
-        earlier = front.FACTS.set(facts)
+        earlier, span = front.FACTS.set(facts), self._trace()
+        traced = CURRENT.set(span)
         try:
             yield
         except Failed as failed:
@@ -224,6 +226,7 @@ class Wire:
             status = status_of(code) if code not in ("", "gone") else 200
             self._metrics.count("PG", route, status, code)
             front.FACTS.reset(earlier)
+            CURRENT.reset(traced)
             line = {
                 "request": SYSTEM.bytes(8).hex(),
                 "method": "PG",
@@ -234,6 +237,8 @@ class Wire:
                 **facts,
             }
             note("request", **line)
+            if span is not None:
+                span.described(line)
 
 
 def _settings(known: object, user: str) -> Settings:
