@@ -29,7 +29,7 @@ from discreet.server.datasets import Dataset, Datasets
 from discreet.server.telemetry import ATTRIBUTES, MAX_PHASES, Detail, Telemetry, demand_safe
 from discreet.tracing import CURRENT, EXACT, PHASES, begun, phase
 from tests.cli.runs import run
-from tests.server.running import POLICY, Running, build, serving, token, until
+from tests.server.running import POLICY, build, serving, token, until
 from tests.server.visitor import Site, Visitor
 
 CANARY = "xyzzy-4711"
@@ -73,7 +73,7 @@ class Watched:
 
     def seconds(self, name: str) -> float:
         (span,) = (span for span in self.spans.get_finished_spans() if span.name == f"discreet.{name}")
-        return (span.end_time - span.start_time) / 1e9
+        return float(span.end_time - span.start_time) / 1e9
 
     def figures(self) -> dict[str, dict[Any, float]]:
         data = self.reader.get_metrics_data()
@@ -374,7 +374,6 @@ def test_a_collector_that_is_gone_stops_nobody(tmp_path: Path, monkeypatch: pyte
     """Questions are answered, and the log says once that nothing could be sent: not where to, nor with which key."""
     policy = build(tmp_path, patients=10)
     with observed(policy, "http://127.0.0.1:1", monkeypatch, "--telemetry", "padded") as server:
-        server: Running
         with server.client() as client:
             body = {"sql": "SELECT COUNT(*) FROM patients", "epsilon": 0.01}
             assert client.post("datasets/hospital/query", json=body).status_code == 200

@@ -52,9 +52,7 @@ HTTP: Final = {
 JSON: Final = re.compile(r"application/(?:[\w.-]+\+)?json\s*(?:;|$)", re.IGNORECASE)
 ROUTERS: Final = (router, streams_router, saved_router, metrics_router)
 LONGEST_REASON: Final = 300
-SILENT: Final[dict[str, Any]] = dict.fromkeys(
-    ("tracing", "metrics", "logs", "operation_spans", "auto_configure"), False
-)
+SILENT: Final[Any] = dict.fromkeys(("tracing", "metrics", "logs", "operation_spans", "auto_configure"), False)
 """FastAPI's own telemetry would export addresses, bodies and messages of exceptions wherever the environment asks."""
 AFTERWARDS: Final = 5.0
 """Seconds for an answer to be stored and sent, when a server stops."""
