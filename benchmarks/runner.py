@@ -49,6 +49,7 @@ def run(
     date, commit, load = datetime.now(UTC).date().isoformat(), machine.commit(), machine.load()
     before, start = _processor(), time.perf_counter()
     with tempfile.TemporaryDirectory(prefix="discreet-bench-") as folder:
+        os.chmod(folder, 0o711)  # PostgreSQL runs as somebody else, in a folder of its own within
         lines, output, errors = (Path(folder) / file for file in ("figures", "output", "errors"))
         lines.touch()
         environment = _environment(folder, {} if full else dict(part.settings), peers=peers)

@@ -11,8 +11,8 @@ from discreet.policy.read import POLICY
 from tests.policy.examples import BANK, COLUMN_KEYS, FILE, HEAD, HOSPITAL, NO_TEXT, SMALLEST, problems_of
 
 TABLE_KEYS = (
-    "source, format, table, unit, public, copy, multiline, folders, newer_by, max_rows, max_groups, "
-    "max_rows_per_group, "
+    "source, format, table, unit, public, copy, multiline, separator, decimal, folders, newer_by, max_rows, "
+    "max_groups, max_rows_per_group, "
     "columns, stream"
 )
 NEED_UNIT = 'add the column that names the unit, or unit = "row" if every row is its own, or public = true'

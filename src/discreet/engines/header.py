@@ -10,8 +10,10 @@ from typing import BinaryIO, Final
 
 from discreet.engines.problems import SourceError
 from discreet.engines.records import MAX_RECORD, record
+from discreet.policy.sources import SEPARATORS
 
 OTHER_FORMAT: Final = "see that it is a file of the format that its ending tells"
+TO_UTF_8: Final = "save it as UTF-8, or: iconv -f WINDOWS-1252 -t UTF-8 old.csv > new.csv"
 _BOM: Final = b"\xef\xbb\xbf"
 
 
@@ -26,11 +28,32 @@ class Header:
 
 def header(path: str, said: str | None = None) -> list[str]:
     """The names in the first record of a file; `said` is what the owner calls it."""
+    return separated(path, said)[1]
+
+
+def separated(path: str, said: str | None = None) -> tuple[str, list[str]]:
+    """What stands between fields, as the first record shows, and the names in it; `said`: what the owner calls it."""
     try:
         with opened(path) as file:
-            return list(read_header(file, delimiter(path)).names)
-    except (OSError, EOFError, ValueError):
+            read = {apart: names for apart in (delimiter(path), *SEPARATORS) if (names := _names(file, apart))}
+    except UnicodeDecodeError:
+        raise SourceError(said or path, "is not UTF-8", TO_UTF_8) from None
+    except (OSError, EOFError):
+        read = {}
+    if not read:
         raise SourceError(said or path, "could not read a header of column names", OTHER_FORMAT) from None
+    return max(read.items(), key=lambda pair: len(pair[1]))
+
+
+def _names(file: BinaryIO, apart: str) -> list[str]:
+    """The names if this stood between fields; none if the first record is none then."""
+    file.seek(0)
+    try:
+        return list(read_header(file, apart).names)
+    except UnicodeDecodeError:
+        raise
+    except ValueError:
+        return []
 
 
 def opened(path: str) -> BinaryIO:
@@ -54,5 +77,8 @@ def read_header(file: BinaryIO, delimiter: str) -> Header:
     return Header(tuple(name or f"column{index}" for index, name in enumerate(names)), line.end(), line[0].count(b"\n"))
 
 
-def delimiter(path: str) -> str:
+def delimiter(path: str, said: str | None = None) -> str:
+    """What stands between the fields of a file; `said` by the policy, or what is usual for its ending."""
+    if said is not None:
+        return said
     return "\t" if path.lower().endswith((".tsv", ".tsv.gz")) else ","

@@ -192,7 +192,7 @@ class Cleaner:
         if len(text) > MAX_RECORD or b"\0" in text or not _is_text(text):
             self.counts += Counts(dropped=1)
         else:
-            self.longer.write(text)
+            self.longer.write(text.removesuffix(b"\r\n") + b"\n" if text.endswith(b"\r\n") else text)
             self.counts += Counts(read=1, longer=1)
 
     def _number(self, start: int) -> int:

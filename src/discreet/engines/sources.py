@@ -30,7 +30,7 @@ from discreet.engines.problems import SourceError
 from discreet.engines.records import AmbiguousError, Cleaner, Counts
 from discreet.engines.spark.reading import SparkStaging
 from discreet.engines.staging import Progress, Staging
-from discreet.policy.model import Format, Policy, Table
+from discreet.policy.model import Format, Kind, Policy, Table
 from discreet.policy.problems import suggest
 from discreet.quoting import literal, name
 
@@ -158,7 +158,8 @@ class Sources:
         """The SELECT of a public table without declared columns: all of them, compared bytewise."""
         files = [str(path) for path in paths(self.policy, table)]
         if table.source.format is Format.CSV:
-            return f"SELECT * FROM {text.reading_public_csv(files, delimiter(files[0]))}"
+            apart = delimiter(files[0], table.source.separator)
+            return f"SELECT * FROM {text.reading_public_csv(files, apart, table.source.decimal)}"
         if table.source.format is Format.PARQUET:
             return f"SELECT * FROM {text.reading_parquet(files)}"
         (part,) = self.parts(table)
@@ -279,11 +280,11 @@ class Sources:
             except (OSError, EOFError, ValueError):
                 report.unreadable[str(path)] = "could not read a header of column names"
                 continue
-            shapes.setdefault((delimiter(str(path)), header.names), []).append((path, clean))
+            shapes.setdefault((delimiter(str(path), table.source.separator), header.names), []).append((path, clean))
         for (apart, names), alike in shapes.items():
             columns: dict[str, tuple[str, str]] = {}
             for index, column in enumerate(names):
-                columns.setdefault(column, (name(text.field(index)), "VARCHAR"))
+                columns.setdefault(column, (_written(table, column, name(text.field(index))), "VARCHAR"))
             for ending in ("lines", "longer"):
                 said = {f"{clean}.{ending}": self._said_by_folders(table, path) for path, clean in alike}
                 reading = text.reading_records(said, len(names), apart, longer=ending == "longer", called=FILE)
@@ -297,7 +298,7 @@ class Sources:
             private_file(f"{clean}.lines") as lines,
             private_file(f"{clean}.longer") as longer,
         ):
-            apart = delimiter(str(path))
+            apart = delimiter(str(path), table.source.separator)
             header = read_header(source, apart)
             source.seek(header.end)
             cleaner = Cleaner(
@@ -338,6 +339,14 @@ def _with_folders(part: Part, said: Mapping[str, Mapping[str, str | None]]) -> P
         column: held for column, held in part.columns.items() if column.lower() not in {key.lower() for key in read}
     }
     return replace(part, text=text.beside_files(part.text, FILE, values), columns={**others, **read})
+
+
+def _written(table: Table, column: str, value: str) -> str:
+    """A field of CSV as text that can be cast: where a comma stands before fractions, numbers with a point instead."""
+    declared = next((held for held in table.columns.values() if held.name.lower() == column.lower()), None)
+    if table.source.decimal != "," or declared is None or declared.kind not in (Kind.NUMBER, Kind.INTEGER):
+        return value
+    return text.with_point(value)
 
 
 def _columns(typed: Iterable[tuple[str, str]]) -> dict[str, tuple[str, str]]:

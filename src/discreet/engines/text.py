@@ -112,9 +112,20 @@ def reading_mixed_parquet(file: str, columns: Iterable[tuple[str, str]], *, call
     return f"(SELECT {', '.join(shown)} FROM {replaced} AS a JOIN {ignored} AS b USING (file_row_number))"
 
 
-def reading_public_csv(files: Iterable[str], delimiter: str) -> str:
+def reading_public_csv(files: Iterable[str], delimiter: str, decimal: str | None = None) -> str:
     """CSV that is public: types may be guessed from the data."""
-    return f"read_csv({_list(files)}, header = true, delim = {literal(delimiter)}, hive_partitioning = false)"
+    point = f", decimal_separator = {literal(decimal)}" if decimal else ""
+    return f"read_csv({_list(files)}, header = true, delim = {literal(delimiter)}, hive_partitioning = false{point})"
+
+
+def with_point(value: str) -> str:
+    """A text like 1.234,5 as 1234.5; what is no such number becomes a text that no number has.
+
+    Proof  Each value is judged by itself. 1.5 is refused, not read as 15 or 1.5: nobody can tell which was meant.
+    """
+    number = r"\s*[+-]?([0-9]+|[0-9]{1,3}(\.[0-9]{3})+)(,[0-9]+)?\s*"
+    pointed = f"replace(replace({value}, '.', ''), ',', '.')"
+    return f"CASE WHEN regexp_full_match({value}, {literal(number)}) THEN {pointed} ELSE 'no number: ' || {value} END"
 
 
 def reading_records(files: Iterable[str], fields: int, delimiter: str, *, longer: bool, called: str) -> str:

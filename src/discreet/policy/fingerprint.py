@@ -81,7 +81,12 @@ def _source(source: Source) -> dict[str, Any]:
 
 def _reading(source: Source) -> dict[str, Any]:
     """How a source is read, where the policy says so."""
-    said = {"multiline": source.multiline, "folders": sorted(source.folders) or None}
+    said = {
+        "multiline": source.multiline,
+        "folders": sorted(source.folders) or None,
+        "separator": source.separator,
+        "decimal": source.decimal,
+    }
     return {key: value for key, value in said.items() if value is not None}
 
 

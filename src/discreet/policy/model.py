@@ -82,6 +82,10 @@ class Source:
     """Of CSV: whether quoted values may hold line breaks. None: what cannot be told from the file is refused."""
     folders: tuple[str, ...] = ()
     """Columns that folders called `column=value` tell about the files in them."""
+    separator: str | None = None
+    """Of CSV: what stands between fields. None: a comma, or a tab in files that end so."""
+    decimal: str | None = None
+    """Of CSV: what stands before the fraction of a number. None: a point."""
     login: Login | None = field(default=None, repr=False)
     """Of a database: `path` says which it is, and this how it is reached."""
     cluster: Cluster | None = field(default=None, repr=False)

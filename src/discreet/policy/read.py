@@ -54,9 +54,11 @@ from discreet.policy.sources import (
     check_folders,
     check_state,
     copied,
+    read_decimal,
     read_folders,
     read_format,
     read_path,
+    read_separator,
     read_source,
 )
 from discreet.policy.streams import check_streams, read_stream, unit_of
@@ -114,6 +116,8 @@ TABLE: Final[Mapping[str, Field]] = {
     "public": Field(flag),
     "copy": Field(copied),
     "multiline": Field(flag),
+    "separator": Field(read_separator),
+    "decimal": Field(read_decimal),
     "folders": Field(read_folders),
     "newer_by": Field(text),
     **{key: Field(limit) for key in LIMITS},

@@ -24,6 +24,10 @@ EXTENSIONS: Final = {
     ".duckdb": Format.DUCKDB,
     ".db": Format.DUCKDB,
 }
+SEPARATORS: Final = (",", ";", "\t", "|")
+"""What may stand between the fields of a CSV file."""
+_OF_CSV: Final = {"multiline": "lines", "separator": "fields in lines", "decimal": "numbers in writing"}
+"""Keys that say how CSV is written, and what no other format has."""
 _ADDRESS: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]{1,20}://")
 _FOLDER: Final = 'name a folder for nothing else, such as state = "state"'
 _PATTERN: Final = re.compile(r"[*?\[]")
@@ -94,9 +98,18 @@ def read_source(section: Section, fields: Mapping[str, Any]) -> Source | None:
         )
         return None
     _check_table(section, form, path, table)
-    if form is not Format.CSV and "multiline" in fields:
-        section.at("multiline").report(f"only CSV has lines, and this is {form}", "remove it")
-    return Source(form, path, table, fields.get("multiline"), fields.get("folders", ()))
+    _check_writing(section, form, path, fields)
+    written = (fields.get(key) for key in ("separator", "decimal"))
+    return Source(form, path, table, fields.get("multiline"), fields.get("folders", ()), *written)
+
+
+def _check_writing(section: Section, form: Format, path: str, fields: Mapping[str, Any]) -> None:
+    """What says how CSV is written is about CSV, and says two things apart."""
+    for key, what in _OF_CSV.items():
+        if form is not Format.CSV and key in fields:
+            section.at(key).report(f"only CSV has {what}, and this is {form}", "remove it")
+    if fields.get("decimal") == "," and fields.get("separator", _separator_of(path)) == ",":
+        section.at("decimal").report("is what stands between fields too", 'add separator = ";"')
 
 
 def _read_database(section: Section, fields: Mapping[str, Any], path: str, table: str | None) -> Source | None:
@@ -135,7 +148,7 @@ def _table_there(section: Section, fields: Mapping[str, Any], path: str, table: 
             section.at("table").report(str(wrong), wrong.fix)
     if fields.get("format", form) is not form:
         section.at("format").report(f"the source is an address of {called}", "remove it")
-    for key in ("multiline", "folders"):
+    for key in (*_OF_CSV, "folders"):
         if key in fields:
             section.at(key).report("is for files, and this is a database", "remove it")
     return wanted if len(section.problems) == before else None
@@ -149,6 +162,25 @@ def copied(value: object) -> bool:
             "remove it; of each unit the copy holds max_rows rows at most",
         )
     return True
+
+
+def read_separator(value: object) -> str:
+    """What stands between the fields of a CSV file."""
+    if value not in SEPARATORS:
+        raise RuleError("must be a comma, a semicolon, a tab or a bar", 'write it like ";" or "\\t"')
+    return str(value)
+
+
+def read_decimal(value: object) -> str:
+    """What stands before the fraction of a number in a CSV file."""
+    if value not in (",", "."):
+        raise RuleError("must be a comma or a point", 'write it like ","')
+    return str(value)
+
+
+def _separator_of(path: str) -> str:
+    """What stands between fields where the policy does not say."""
+    return "\t" if path.lower().endswith((".tsv", ".tsv.gz")) else ","
 
 
 def read_folders(value: object) -> tuple[str, ...]:
