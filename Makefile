@@ -15,7 +15,7 @@ ATTACKS := $(patsubst %,tests/attacks/test_%.py,fits selection_order threads_and
 unexport PYTHONDONTWRITEBYTECODE
 export PYTHONPYCACHEPREFIX := $(CURDIR)/$(VENV)/bytecode
 
-.PHONY: venv demo serve test test-engines suite check lint chromium bench test-slow coverage covered-draws covered-charges clean
+.PHONY: venv package demo serve test test-engines suite check lint chromium bench test-slow coverage covered-draws covered-charges clean
 
 venv: $(VENV)/.ready
 
@@ -94,5 +94,9 @@ bench: $(VENV)/.bench
 	@if command -v java >/dev/null; then $(MAKE) --no-print-directory .spark/.ready || true; fi
 	@$(BIN)/python -m benchmarks
 
+# Wheel, sdist and SPDX list in dist/, built twice, and tried in empty environments with every Python that is here (docs/releasing.md).
+package: venv
+	@$(BIN)/python -m releasing
+
 clean:
-	rm -rf $(VENV) .spark .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis .coverage .coverage.*
+	rm -rf dist $(VENV) .spark .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis .coverage .coverage.*

@@ -149,6 +149,13 @@ def test_the_pages_are_those_of_what_was_measured() -> None:
     assert not list(marks.stale(everything)), "run python -m benchmarks --write"
 
 
+def test_the_readme_has_figures_and_none_without_a_mark() -> None:
+    text = (ROOT / "README.md").read_text("utf-8")
+    assert len(marks.MARK.findall(text)) >= 2
+    rest = marks.MARK.sub("", re.sub(r"^```.*?^```", "", text, flags=re.MULTILINE | re.DOTALL))
+    assert not re.findall(r"\d[\d.,]*\s*(?:×|times|ms|µs|MB|GB|seconds?)(?!\w)", rest)
+
+
 @pytest.mark.parametrize("arguments", [["nothing"], ["query", "nothing"]])
 def test_a_part_that_there_is_not_is_told(arguments: list[str]) -> None:
     with pytest.raises(SystemExit, match="no such benchmark: nothing; there are noise"):

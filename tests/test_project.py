@@ -51,12 +51,6 @@ def test_an_unknown_name_is_an_attribute_error() -> None:
         discreet.nothing  # noqa: B018
 
 
-def test_the_version_is_the_one_of_the_package() -> None:
-    declared = re.search(r'^version = "(.+)"$', (ROOT / "pyproject.toml").read_text(encoding="utf-8"), re.MULTILINE)
-    assert declared is not None
-    assert declared[1] == discreet.__version__
-
-
 def test_constraints_pin_versions_and_name_no_address() -> None:
     lines = (ROOT / "constraints.txt").read_text(encoding="utf-8").splitlines()
     pins = [line for line in lines if not line.startswith("#")]
