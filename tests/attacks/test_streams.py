@@ -16,8 +16,9 @@ from discreet.audit.worlds import searched
 from discreet.curator import versions
 from discreet.curator.streams import refresh_streams
 from discreet.engines import memory
-from discreet.engines.arrivals import names, segments
+from discreet.engines.arrivals import segments
 from discreet.engines.copy import ranked
+from discreet.engines.frozen import names
 from discreet.engines.session import Session
 from discreet.engines.text import reading_parquet
 from discreet.errors import Refused

@@ -25,6 +25,7 @@ from discreet.ledger.codec import GENESIS, encode, link
 from discreet.ledger.entries import LOOKED_AT
 from discreet.ledger.memory import Journal
 from discreet.ledger.postgres import Postgres
+from discreet.ledger.postgres.retaining import OwnedPostgres
 from discreet.ledger.state import State
 from discreet.ledger.store import Inspected
 from tests.ledger.conftest import in_memory
@@ -53,7 +54,7 @@ def test_all_stores_are_in_the_table() -> None:
         for _, kind in inspect.getmembers(importlib.import_module(module.name), inspect.isclass):
             if kind not in (Store, Inspected) and wanted - {"closed", "reader", "openings"} <= set(dir(kind)):
                 found.add(kind)
-    assert found == set(STORES) | {Postgres}  # the same tests for it are in `tests.ledger.test_postgres`
+    assert found == set(STORES) | {Postgres, OwnedPostgres}  # the same tests for it are in `tests.ledger.test_postgres`
 
 
 @pytest.fixture(params=STORES, ids=lambda kind: kind.__name__)

@@ -15,7 +15,8 @@ from discreet.accounting.record import BlockNames
 from discreet.curator.curator import Curator
 from discreet.curator.state import grant_of
 from discreet.curator.streams import chosen, declare
-from discreet.engines.arrivals import names, segments
+from discreet.engines.arrivals import segments
+from discreet.engines.frozen import names
 from discreet.engines.session import Session
 from discreet.engines.text import reading_parquet
 from discreet.errors import BudgetExhausted, QueryFailed, Refused

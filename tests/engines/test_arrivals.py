@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 
 from discreet.engines import arrivals
-from discreet.engines.arrivals import Arrived, forget, names, seal, segments, stream_folder
+from discreet.engines.arrivals import Arrived, forget, seal, segments
+from discreet.engines.frozen import names, stream_folder
 from discreet.engines.memory import Memory
 from discreet.engines.numbering import numbered
 from discreet.engines.problems import SourceError

@@ -332,7 +332,7 @@ def test_a_killed_copy_leaves_nothing_that_matters(tmp_path: Path) -> None:
     engine = DuckDB(world, 1)
     assert engine.execute("SELECT count(*) FROM visits") == [(3_000,)]
     engine.close()
-    assert sorted(path.suffix for path in (world.state / "data").iterdir()) == ["", ".duckdb"]
+    assert sorted(path.suffix for path in (world.state / "data").iterdir()) == ["", ".duckdb", ".held"]
 
 
 def test_left_overs_are_swept(tmp_path: Path) -> None:

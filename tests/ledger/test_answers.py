@@ -11,7 +11,7 @@ import pytest
 
 from discreet.accounting import Concentrated, Pure
 from discreet.ledger import LedgerDamaged, LedgerError, verify
-from discreet.ledger.codec import Record, decode, encode, parsed
+from discreet.ledger.codec import VERSIONS, Record, decode, encode, parsed
 from discreet.ledger.sqlite.reading import SqliteReader
 from tests.ledger.helpers import BOTH, CENT, answers, change, child, forge, hurried, opened, spend, store_of
 
@@ -133,25 +133,26 @@ def test_a_record_is_written_in_one_way_only() -> None:
 
 
 @pytest.mark.parametrize(
-    ("kind", "newest", "key"),
+    ("kind", "newest", "key", "plain"),
     [
-        ("budget", 1, ""), ("epoch", 1, ""), ("data", 2, ""), ("charge", 2, "blocks"),
-        ("answer", 2, "withdrawn"), ("accepted", 1, ""), ("totals", 4, "policy"), ("totals", 4, "window"),
-        ("totals", 4, "withdrawn"), ("stream", 1, ""), ("block", 1, ""), ("retire", 1, ""), ("token", 1, ""),
-        ("window", 1, ""),
+        ("budget", 1, "", 1), ("epoch", 1, "", 1), ("data", 2, "", 2), ("charge", 2, "blocks", 1),
+        ("answer", 2, "withdrawn", 1), ("accepted", 1, "", 1), ("totals", 4, "policy", 2), ("totals", 4, "window", 2),
+        ("totals", 4, "withdrawn", 2), ("stream", 1, "", 1), ("block", 1, "", 1), ("retire", 1, "", 1),
+        ("token", 1, "", 1), ("window", 1, "", 1), ("erased", 1, "", 1), ("charge", 3, "erased", 1),
+        ("answer", 3, "erased", 1), ("totals", 5, "erased", 2),
     ],
 )  # fmt: skip
 def test_every_version_so_far_is_read_the_newest_is_written_and_the_next_is_refused(
-    kind: str, newest: int, key: str
+    kind: str, newest: int, key: str, plain: int
 ) -> None:
     """What is not about streams, or about what came after them, is written as before there was any."""
     assert decode(1, encode(kind, {key: {}}))["v"] == newest
     assert decode(1, encode(kind, {key: {}, "streams": {}}))["v"] == newest
-    assert decode(1, encode(kind, {}))["v"] == newest - (2 if kind == "totals" else bool(key))
+    assert decode(1, encode(kind, {}))["v"] == plain
     assert decode(1, encode("totals", {"streams": {}}))["v"] == 3
     for version in range(1, newest + 1):
         assert decode(1, json.dumps({"v": version, "kind": kind})) == {"v": version, "kind": kind}
-    for version in (newest + 1, 0, True):
+    for version in (VERSIONS[kind] + 1, 0, True):
         with pytest.raises(LedgerDamaged, match="does not know"):
             decode(1, json.dumps({"v": version, "kind": kind}))
 

@@ -12,6 +12,8 @@ from discreet.accounting.losses import Concentrated, Pure
 
 OWNER: Final = "owner"
 """Who is written down where no analyst is named."""
+ERASED: Final = "(erased: older than the policy's retention)"
+"""What is shown in the place of a text that was erased."""
 MOST_RANGES: Final = 1000
 MOST_BLOCKS: Final = 10**6
 """Of a stream; numbers beyond it name nothing."""
@@ -202,6 +204,8 @@ class Entry:
     """The part of a partition that it is about."""
     blocks: BlockNames | None = None
     """The blocks of a stream that it is about: its cost is on their lines, and its loss is nothing."""
+    is_erased: bool = False
+    """Whether its text was too old to be kept; `question` says so then."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,13 +18,14 @@ from typing import Any, Final, TypedDict
 from discreet.accounting.record import OWNER
 from discreet.accounting.record import Event as Recorded
 from discreet.accounting.rounding import UNITS, float_up
+from discreet.printing import counted
 
 MOST_CHANGES: Final = 4
 """Of a policy, in one line; the export has all of them."""
 MOST_LETTERS: Final = 60
 """Of a value that changed."""
 PUBLIC: Final = re.compile(
-    r"unit\.(name|max_rows)|budget\.max_windows|max_cost|implicit_bounds"
+    r"unit\.(name|max_rows)|budget\.max_windows|max_cost|implicit_bounds|retention\.(questions|answers)"
     r"|tables\.[^.]+\.(public|max_rows|max_groups|max_rows_per_group|columns\..+)"
 )
 """Keys of a policy that say what every analyst may read in `tables()` and `budget()`. Others are the owner's."""
@@ -180,6 +181,12 @@ def _window(fields: Mapping[str, Any]) -> str:
     return f"window {fields['number']} of at most {fields['most']} was opened: the budget may be spent once more"
 
 
+def _erased(fields: Mapping[str, Any]) -> str:
+    gone = [(fields["texts"], "text", fields["questions"]), (fields["gone"], "answer", fields["answers"])]
+    shown = [f"{counted(count, noun)} from before {str(at)[:10]}" for count, noun, at in gone if count]
+    return f"erased, as too old: {' and '.join(shown) or 'names of parts'}"
+
+
 def _accepted(fields: Mapping[str, Any]) -> str:
     return f"the ledger was accepted on this host, which knew {fields['known']} records of it"
 
@@ -205,6 +212,7 @@ WORDS: Final[dict[str, Callable[[Mapping[str, Any]], str]]] = {
     "refresh": lambda fields: f"the data was read anew: version {fields['version']}",
     "token": _token,
     "window": _window,
+    "erased": _erased,
     "withdrawn": lambda fields: f"the answer to charge {fields['charge']} was withdrawn",
     "accepted": _accepted,
     "moved": lambda fields: f"the ledger goes on elsewhere: {fields['to']}",

@@ -27,10 +27,11 @@ from discreet.cli.output import (
     write_new,
 )
 from discreet.cli.spans import Span, until_told
-from discreet.printing import csv_text, lines_of
+from discreet.printing import counted, csv_text, lines_of
 
 if TYPE_CHECKING:
     from discreet.ledger import Report
+    from discreet.ledger.retention import Retained
 
 HEADINGS: Final = ("no", "at", "analyst", "cost", "question", "answered")
 MAX_LETTERS: Final = 100
@@ -166,6 +167,38 @@ def withdraw(policy: Path, number: int, why: str, as_json: bool) -> None:
         tell_program({"withdrawn": number})
     else:
         click.echo(f"the answer to charge {number} is withdrawn")
+
+
+@ledger.command()
+@policy_argument
+@click.option("--owner", metavar="URL", help="Of a ledger in PostgreSQL: the role that owns its tables.")
+@json_option
+def retain(policy: Path, owner: str | None, as_json: bool) -> int:
+    """Erase texts and answers that are older than POLICY's [retention]; charges, times and sums stay.
+
+    Every refresh does it too. Ends with 5 if somebody reads the ledger meanwhile, so that pages of before are left.
+    """
+    from discreet.owner.retention import retain_ledger
+    from discreet.policy import read
+
+    done = retain_ledger(read(policy), owner)
+    if as_json:
+        tell_program(done.document())
+        return 0 if done.gone else FAILED
+    return tell_retained(done)
+
+
+def tell_retained(done: Retained) -> int:
+    """What was erased, for people; the code that a command ends with."""
+    click.echo(
+        f"erased: {counted(done.questions, 'text')}, {counted(done.answers, 'answer')}; what was spent stays spent"
+    )
+    for file in done.left:
+        click.echo(f"an earlier ledger lies beside it, with all that it had: {printable(file)}")
+    if done.gone:
+        return 0
+    click.secho("somebody reads the ledger: pages of before are on the disk until they end", fg="red", bold=True)
+    return FAILED
 
 
 @ledger.command()

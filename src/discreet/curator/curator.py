@@ -186,6 +186,8 @@ class Curator(Asks):
         entry = self.entry(number)
         if entry is not None and self._ledger.withdrawn(number):
             raise Refused("answer-gone", "the owner withdrew this answer", "ask again")
+        if entry is not None and entry.is_erased:
+            raise Refused("answer-gone", "the text of this question was too old, and is erased", "ask again")
         if entry is None or not entry.answered:
             what = "no charge has this number" if entry is None else "this charge was not answered"
             raise Refused("unknown-answer", what, "see the ledger for the charges that were")
@@ -224,6 +226,11 @@ class Curator(Asks):
         if self._given is not None:
             raise Refused("policy", "rows in memory have no sources", "refresh the curator of the policy itself")
         return refreshed(self.policy, self._ledger, reason, until=until, among=self._among).streams
+
+    def let_go(self) -> None:
+        """Have no private copy of an earlier data version open: it may have been erased."""
+        if self._given is None:
+            self._versions.let_go()
 
     def make_copy(self) -> None:
         """Make the private copy now if there is none, so that the first query need not wait for it."""

@@ -164,7 +164,7 @@ class PreparedQuery:
             noise=words(plan, noises),
             shares=self.allocation.by_words,
             averages=averages(plan, noises, self.confidence, size),
-            notes=notes,
+            notes=(*notes, *self.context.policy.retention.notes),
             cached=cached,
             remaining=context.remaining(self.bill.analyst),
             used=context.used(self.bill.analyst),

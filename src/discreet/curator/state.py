@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import stat
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final
 
 from discreet.accounting.balance import Balance
 from discreet.accounting.record import Entry, Event
 from discreet.accounting.stream import StreamStanding
+from discreet.curator.erasing import Erasure, erasing, settle_streams
+from discreet.curator.retention import retain
 from discreet.curator.streams import declare, refresh_streams
 from discreet.engines.arrivals import Arrived
 from discreet.engines.connection import sweep
 from discreet.engines.copy import Progress, Tell, copied_tables, copies, copy_path, forget_others, private_copy
+from discreet.engines.erasing import Erased
+from discreet.engines.holders import held
 from discreet.engines.newer import forget_aside
 from discreet.engines.problems import SourceError
 from discreet.engines.sources import source_files
@@ -27,6 +31,7 @@ from discreet.ledger.homes import Home, InDatabase, InFile
 from discreet.ledger.moving import move
 from discreet.ledger.postgres import Address
 from discreet.ledger.postgres.session import address_of
+from discreet.ledger.retention import NOTHING, Retained
 from discreet.ledger.windows import FIRST
 from discreet.logs import note
 from discreet.policy import Policy, PolicyError, protected, read
@@ -267,6 +272,11 @@ class Refreshed:
     version: int
     """Of the data that is asked from now on."""
     streams: dict[str, Arrived]
+    erased: dict[str, Erased] = field(default_factory=dict)
+    held: tuple[str, ...] = ()
+    """After an erasure: what other programs still have open of what was there before, in words."""
+    retained: Retained = NOTHING
+    """What was too old to be kept."""
 
 
 def refresh(
@@ -295,21 +305,33 @@ def refreshed(
     until: object = None,
     among: int = 1,
     everything: bool = False,
+    erase: Erasure | None = None,
 ) -> Refreshed:
     """The same, over a ledger that is open; `everything`: also rows that are not read again otherwise (`newer_by`).
+
+    With `erase` whoever is gone at the source is erased everywhere: all rows are read, sealed blocks lose those of
+    units that are gone, the data version advances, and what other programs still have open is told.
 
     Of streams what is new is copied, and blocks that have ended at `until` (now, if nothing is said) are opened. Blocks
     stay as they are, so that a policy of nothing but streams of time has one data version.
     """
     with locked(policy.state / "refresh.lock"):
-        if everything:
+        before = ledger.data_version
+        settle_streams(policy, before)
+        if everything or erase:
             forget_aside(policy)
         streams = refresh_streams(policy, ledger, until, among)
         kinds = [table.stream for table in policy.streams.values()]
         changing = copied_tables(policy) or any(stream is not None and stream.by == "unit" for stream in kinds)
-        version = _advanced(policy, ledger, reason, progress, tell, among) if changing else ledger.data_version
+        with erasing(policy, lambda: ledger.data_version, erase, among) as erased:
+            version = _advanced(policy, ledger, reason, progress, tell, among) if changing or erase else before
         note("refreshed", dataset=policy.name, data_version=version)
-        return Refreshed(version, streams)
+        return Refreshed(version, streams, erased.streams, erased.held, _retained(policy, ledger))
+
+
+def _retained(policy: Policy, ledger: Ledger) -> Retained:
+    """A ledger in a database is erased from by the role that owns it, and by no curator."""
+    return retain(policy, ledger) if isinstance(home_of(policy), InFile) else NOTHING
 
 
 def prepared(policy: Policy, ledger: Ledger, progress: Progress | None = None, among: int = 1) -> int:
@@ -326,6 +348,7 @@ def prepared(policy: Policy, ledger: Ledger, progress: Progress | None = None, a
         if copy_path(policy, version).exists():
             return version
         _demand_unedited(policy)
+        settle_streams(policy, version)
         if any(copies(policy.state / "data")) or ledger.entries():
             return _advanced(policy, ledger, "the sources are read anew", progress, among=among)
         private_copy(policy, version, progress, among)
@@ -347,6 +370,7 @@ def _advanced(
     private_copy(policy, version, progress, among, tell)
     ledger.advance_data(reason)
     forget_others(policy, version)
+    held(policy.state, version)  # locks that nobody holds are removed
     return version
 
 

@@ -19,7 +19,8 @@ from discreet.accounting import Concentrated, Pure
 from discreet.accounting.record import BlockNames, Ranges, common_to, ranges_read, united
 from discreet.accounting.rounding import UNITS
 from discreet.accounting.stream import StreamStanding
-from discreet.engines.arrivals import Arrived, forget, gone, names, seal
+from discreet.engines.arrivals import Arrived, forget, seal
+from discreet.engines.frozen import gone, names
 from discreet.errors import Edit, Refused
 from discreet.ledger import Grant, Ledger
 from discreet.policy import Policy, Table

@@ -62,6 +62,7 @@ class Versions:
             engine = self._engines.get(version)
             if engine is None:
                 engine = self._newest = self._engines[version] = self._made(version)
+                self._let_go(version)
             return engine
 
     def over(self, version: int, blocks: BlockNames) -> Engine:
@@ -70,6 +71,7 @@ class Versions:
             engine = self._over.pop((version, blocks), None)
             if engine is None:
                 engine = self._opened_over(version, blocks)
+                self._let_go(version)
             self._over[version, blocks] = engine  # the newest stands last
             while len(self._over) > MOST_OPEN:
                 self._over.pop(next(iter(self._over)))
@@ -79,11 +81,25 @@ class Versions:
         table, there = self._policy.tables[blocks.stream], None
         with suppress(SourceError):
             files = self._ledger.stream(blocks.stream).files
-            there = segments(self._policy, table, {number: files[number] for number in blocks})
+            there = segments(self._policy, table, {number: files[number] for number in blocks}, version)
         if there is not None:
             with suppress(duckdb.Error):  # a file is gone
                 return self._made(version, {table.name: there})
         raise unreadable()
+
+    def let_go(self) -> None:
+        """Have no copy open of a data version that is no longer asked, unless somebody is asking it right now."""
+        version = self._ledger.data_version
+        if self._lock.acquire(blocking=False):  # whoever has it is opening the newest
+            try:
+                self._let_go(version)
+            finally:
+                self._lock.release()
+
+    def _let_go(self, version: int) -> None:
+        self._over = {key: engine for key, engine in self._over.items() if key[0] >= version}
+        if self._newest is not None and self._engines.get(version) is not self._newest:
+            self._newest = None
 
     def newest(self) -> Engine:
         """The engine over the data version that is asked; if another was read meanwhile, over that."""

@@ -23,11 +23,9 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import shutil
 import sqlite3
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
@@ -36,13 +34,27 @@ from typing import Final
 import duckdb
 
 from discreet.engines.claims import owned_rows, unit_type
-from discreet.engines.connection import connect, scratch
-from discreet.engines.copy import LAYOUT, facts_of, ranked, secret
+from discreet.engines.connection import scratch
+from discreet.engines.copy import LAYOUT, facts_of, ranked
+from discreet.engines.frozen import (
+    INDEX,
+    SCHEMA,
+    called,
+    engine,
+    flush,
+    flush_all,
+    gone,
+    index_of,
+    secret_of,
+    segment_files,
+    stream_folder,
+    sweep_folders,
+)
 from discreet.engines.numbering import first_blocks, inside, numbered, pairs
 from discreet.engines.problems import SourceError
+from discreet.engines.remembered import revive
 from discreet.engines.sources import Report, Sources, first_line, is_pattern, paths
 from discreet.engines.text import reading_parquet
-from discreet.files import locked
 from discreet.noise import SYSTEM
 from discreet.policy import Policy, Table
 from discreet.policy.calendar import Days, after, calendar
@@ -50,21 +62,15 @@ from discreet.policy.layout import BEFORE, BLOCK, ROW, UNIT, copied_columns, mas
 from discreet.printing import counted
 from discreet.quoting import literal, name
 
-FOLDER: Final = "streams"
-INDEX: Final = "arrivals.sqlite"
-MANY: Final = 64
-"""Files above which the whole disk is flushed at once: each by itself takes milliseconds."""
 _ARRIVED, _KNOWN, _SEALED = "arrived", "known", "sealed"
-_HAD_BLOCKS, _HAD_ROWS = "_discreet_had_blocks", "_discreet_had_rows"
-_SCHEMA: Final = """
-CREATE TABLE IF NOT EXISTS stream (layout TEXT, refreshes INTEGER, until TEXT);
-CREATE TABLE IF NOT EXISTS block (number INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE);
-CREATE TABLE IF NOT EXISTS segment (folder TEXT PRIMARY KEY, block INTEGER NOT NULL, files INTEGER NOT NULL);
-CREATE INDEX IF NOT EXISTS segments ON segment (block);
-CREATE TABLE IF NOT EXISTS waiting (folder TEXT PRIMARY KEY, block INTEGER NOT NULL, files INTEGER NOT NULL);
-CREATE TABLE IF NOT EXISTS taken (path TEXT PRIMARY KEY, size INTEGER, changed INTEGER);
-CREATE TABLE IF NOT EXISTS seen (unit TEXT PRIMARY KEY, block INTEGER, blocks INTEGER, rows INTEGER) WITHOUT ROWID;
+_OLD_SEGMENTS: Final = "SELECT folder, files FROM segment WHERE block = :block AND :version >= 0 ORDER BY rowid"
+_SEGMENTS: Final = """
+    SELECT coalesce(r.new, s.folder), coalesce(r.files, s.files) FROM segment AS s
+    LEFT JOIN replaced AS r ON r.folder = s.folder AND r.version <= :version WHERE s.block = :block ORDER BY s.rowid
 """
+_ERASABLE: Final = "SELECT 1 FROM sqlite_schema WHERE name = 'replaced'"
+"""Streams of before anything could be erased have no such table until they are refreshed."""
+_HAD_BLOCKS, _HAD_ROWS = "_discreet_had_blocks", "_discreet_had_rows"
 
 
 @dataclass
@@ -101,49 +107,22 @@ class Arrived:
         return f"{counted(self.opened, 'block')} sealed; {rows}; {dropped}"
 
 
-def stream_folder(policy: Policy, table: Table) -> Path:
-    return policy.state / FOLDER / hashlib.sha256(table.name.encode()).hexdigest()[:16]
+def segments(policy: Policy, table: Table, blocks: Mapping[int, str], version: int = 0) -> list[Path]:
+    """The files with the rows of some blocks, by number, each with the name that the ledger knows it by.
 
-
-def segments(policy: Policy, table: Table, blocks: Mapping[int, str]) -> list[Path]:
-    """The files with the rows of some blocks, by number, each with the name that the ledger knows it by."""
+    `version` is the data version that is asked: what was erased for it is not here (`erasing`).
+    """
     folder = stream_folder(policy, table)
     if not (folder / INDEX).exists():
         raise gone(table)
-    with _opened(folder) as index:
+    with index_of(folder) as index:
         _demand_layout(index, policy, table)
         named = "SELECT name FROM block WHERE number = ?"
         if any(index.execute(named, (number,)).fetchone() != (file,) for number, file in blocks.items()):
             raise gone(table)
-        query = "SELECT folder, files FROM segment WHERE block = ? ORDER BY rowid"
-        parts = [row for number in blocks for row in index.execute(query, (number,))]
-    return [path for part in parts for path in _files(table, folder, *part)]
-
-
-def _files(table: Table, folder: Path, part: str, count: int) -> list[Path]:
-    """The files of a part on record, or a failure if some are gone."""
-    files = sorted((folder / part).glob("*.parquet"))
-    if len(files) != count:
-        raise gone(table)
-    return files
-
-
-def gone(table: Table) -> SourceError:
-    """Blocks on record are not those on disk: others would be read in their place."""
-    return SourceError(
-        table.name,
-        "its blocks are not those that the ledger knows: the state folder was restored, or is another's",
-        "restore folder and ledger together",
-    )
-
-
-def names(policy: Policy, table: Table) -> dict[int, str]:
-    """The blocks that are sealed, by number, with the random names of their files."""
-    folder = stream_folder(policy, table)
-    if not (folder / INDEX).exists():
-        return {}
-    with _opened(folder) as index:
-        return dict(index.execute("SELECT number, name FROM block ORDER BY number"))
+        query = _SEGMENTS if index.execute(_ERASABLE).fetchone() else _OLD_SEGMENTS
+        parts = [row for number in blocks for row in index.execute(query, {"block": number, "version": version})]
+    return [path for part in parts for path in segment_files(table, folder, *part)]
 
 
 def forget(policy: Policy, table: Table, retired: Iterable[tuple[int, int]]) -> None:
@@ -151,7 +130,7 @@ def forget(policy: Policy, table: Table, retired: Iterable[tuple[int, int]]) -> 
     folder = stream_folder(policy, table)
     if not (folder / INDEX).exists():
         return
-    with _opened(folder) as index, index:
+    with index_of(folder) as index, index:
         for ends in retired:
             for gone in index.execute("SELECT folder FROM segment WHERE block BETWEEN ? AND ?", ends).fetchall():
                 shutil.rmtree(folder / gone[0], ignore_errors=True)
@@ -164,16 +143,16 @@ def seal(
     """Copy what is new, and seal the blocks that have ended at `until`: of units, one more cohort. Call it locked."""
     folder = stream_folder(policy, table)
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    with _opened(folder) as index, scratch(policy.state) as clean, _engine(policy, among) as connection:
-        index.executescript(_SCHEMA)
+    with index_of(folder) as index, scratch(policy.state) as clean, engine(policy, among) as connection:
+        index.executescript(SCHEMA)
         _demand_layout(index, policy, table)
-        _sweep(index, folder)
-        key = _secret(policy)
+        sweep_folders(index, folder)
+        key = secret_of(policy)
         act = _Refresh(policy, table, folder, index, connection, Sources(policy, connection, clean), key)
         with index:
             index.execute("BEGIN IMMEDIATE")
             arrived = act.run(until, retired)
-        _sweep(index, folder)
+        sweep_folders(index, folder)
     return arrived
 
 
@@ -217,7 +196,7 @@ class _Refresh:
     def _read(self, cohort: int, sealed: int, opened: int, before: str | None, until: datetime) -> None:
         """All that is new, with the numbers of its blocks; counted, and without what is dropped or still waits."""
         waited = self.index.execute("SELECT folder, files FROM waiting WHERE block < ?", (opened,)).fetchall()
-        held = [str(path) for part in waited for path in _files(self.table, self.folder, *part)]
+        held = [str(path) for part in waited for path in segment_files(self.table, self.folder, *part)]
         more = f" UNION ALL BY NAME (SELECT * FROM {reading_parquet(held)})" if held else ""
         files = self._new_files() if is_pattern(self.table) else []
         for again in (True, False):
@@ -230,7 +209,7 @@ class _Refresh:
             else:
                 break
         self.arrived.report = report = self.sources.reports.get(self.table.name, Report())
-        taken = [(self._called(path), *_status(path)) for path in files if str(path) not in report.unreadable]
+        taken = [(called(self.policy, path), *_status(path)) for path in files if str(path) not in report.unreadable]
         self.index.executemany("INSERT INTO taken VALUES (?, ?, ?)", taken)
         self.index.execute("DELETE FROM waiting WHERE block < ?", (opened,))
         arrived, block, timed = self.arrived, name(BLOCK), isinstance(calendar(self.table), Days)
@@ -269,12 +248,11 @@ class _Refresh:
     def _new_files(self) -> list[Path]:
         taken = {path: (size, at) for path, size, at in self.index.execute("SELECT path, size, changed FROM taken")}
         files = paths(self.policy, self.table)
-        known = [path for path in files if self._called(path) in taken]
-        self.arrived.changed = tuple(self._called(path) for path in known if _status(path) != taken[self._called(path)])
-        return [path for path in files if self._called(path) not in taken]
-
-    def _called(self, path: Path) -> str:
-        return os.path.relpath(path, self.policy.folder)
+        known = [path for path in files if called(self.policy, path) in taken]
+        self.arrived.changed = tuple(
+            called(self.policy, path) for path in known if _status(path) != taken[called(self.policy, path)]
+        )
+        return [path for path in files if called(self.policy, path) not in taken]
 
     def _raw(self) -> dict[str, str]:
         """The columns of rows that have arrived, and are not ranked yet."""
@@ -299,6 +277,7 @@ class _Refresh:
     def _remembered(self, rows: str, retired: Sequence[tuple[int, int]]) -> str:
         """Rows beside what is known of their units: which block is theirs, how many blocks and rows they have had."""
         units = self.connection.execute(f"SELECT DISTINCT CAST({name(UNIT)} AS VARCHAR) FROM ({rows})").fetchall()
+        revive(self.index, (unit for (unit,) in units), self.key)
         look = "SELECT unit, block, blocks, rows FROM seen WHERE unit = ?"
         known = [seen for unit in units if (seen := self.index.execute(look, unit).fetchone()) is not None]
         columns: list[list[object]] = [list(column) for column in zip(*known, strict=True)] or [[], [], [], []]
@@ -342,7 +321,7 @@ class _Refresh:
         files = [file for part in parts for file in part.iterdir()]
         for file in files:
             file.chmod(0o600)
-        _flush_all([*files, *parts])
+        flush_all([*files, *parts])
         for part in parts:
             folder = SYSTEM.bytes(16).hex()
             part.chmod(0o700)
@@ -351,7 +330,7 @@ class _Refresh:
             row = folder, int(part.name.partition("=")[2]), count
             self.index.execute(f"INSERT INTO {kind} VALUES (?, ?, ?)", row)
         temporary.rmdir()
-        _flush(self.folder)
+        flush(self.folder)
 
     def _count(self, rows: str, which: str = "TRUE") -> int:
         return int(self.connection.execute(f"SELECT COUNT(*) FROM {rows} WHERE {which}").fetchall()[0][0])
@@ -379,54 +358,6 @@ def _demand_layout(index: sqlite3.Connection, policy: Policy, table: Table) -> N
         )
 
 
-@contextmanager
-def _opened(folder: Path) -> Iterator[sqlite3.Connection]:
-    """The record of a stream, for its owner alone."""
-    os.close(os.open(folder / INDEX, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600))
-    with closing(sqlite3.connect(folder / INDEX, timeout=60, isolation_level=None)) as index:
-        index.execute("PRAGMA synchronous = FULL")
-        yield index
-
-
-@contextmanager
-def _engine(policy: Policy, among: int) -> Iterator[duckdb.DuckDBPyConnection]:
-    with connect(spill=policy.state, among=among, preserve_insertion_order=False) as connection:
-        yield connection
-
-
-def _secret(policy: Policy) -> str:
-    data = policy.state / "data"
-    data.mkdir(mode=0o700, exist_ok=True)
-    with locked(data / "lock"):
-        return secret(policy.state)
-
-
-def _sweep(index: sqlite3.Connection, folder: Path) -> None:
-    """Remove what no record names: of refreshes that failed, and rows that waited."""
-    query = "SELECT folder FROM segment UNION SELECT folder FROM waiting"
-    named = {row[0] for row in index.execute(query)}
-    for left in folder.iterdir():
-        if left.is_dir() and not left.is_symlink() and left.name not in named:
-            shutil.rmtree(left, ignore_errors=True)
-
-
 def _status(path: Path) -> tuple[int, int]:
     status = path.stat()
     return status.st_size, status.st_mtime_ns
-
-
-def _flush_all(written: Sequence[Path]) -> None:
-    """Have these on disk: one by one, or if they are many, with all else that waits."""
-    if len(written) > MANY:
-        os.sync()
-        return
-    for path in written:
-        _flush(path)
-
-
-def _flush(path: Path) -> None:
-    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

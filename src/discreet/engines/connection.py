@@ -203,6 +203,18 @@ def _sweep(root: Path) -> None:
             shutil.rmtree(left, ignore_errors=True)
 
 
+def other_spill(state: Path) -> list[Path]:
+    """The folders in which other processes that are alive have rows on disk right now."""
+    root = state / SPILL
+    if not root.is_dir():
+        return []
+    own = {folder for (process, _), (folder, _) in _held.items() if process == os.getpid()}
+    with locked(root / "lock"):
+        _sweep(root)
+        folders = [left for left in root.iterdir() if _OURS.fullmatch(left.name) and left not in own]
+        return [left for left in folders if any(held.is_file() for held in left.glob("*/*"))]
+
+
 def before_state(state: Path) -> Path:
     """Where to spill for an owner who looks at sources: the state folder, or, while there is none, one of this user."""
     if state.is_dir():

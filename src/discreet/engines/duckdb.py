@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import weakref
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -10,6 +12,7 @@ import duckdb
 from discreet.engines.connection import connect, lock_up
 from discreet.engines.copy import MADE, Progress, held_tables, private_copy, secret
 from discreet.engines.digests import key_of, macros
+from discreet.engines.holders import hold
 from discreet.engines.session import Session
 from discreet.engines.text import reading_parquet
 from discreet.policy import Policy, Table
@@ -36,6 +39,8 @@ class DuckDB(Session):
         self._policy = policy
         self._among = among
         self._blocks = dict(blocks or {})
+        self._holding = weakref.finalize(self, os.close, hold(self.path))
+        self._holding.atexit = False
         super().__init__()
 
     def _opened(self) -> duckdb.DuckDBPyConnection:
@@ -54,6 +59,10 @@ class DuckDB(Session):
         allowed = [str(path) for files in self._blocks.values() for path in files]
         lock_up(connection, allowed)
         return connection
+
+    def close(self) -> None:
+        super().close()
+        self._holding()
 
     @property
     def copy(self) -> str:

@@ -26,6 +26,7 @@ class Code:
 _BUDGETS, _SQL, _SERVER = "07-budgets-and-analysts", "08-what-is-refused", "12-server"
 _OWNER, _MODELS, _PAGES, _PARTS = "02-writing-a-policy", "14-models", "13-pages", "07-budgets-and-analysts"
 _EVALUATION = "27-scores"
+_ERASING = "45-erasing"
 _RELEASES = "18-releases"
 _FEDERATED, _SURVEYS = "23-federated", "24-surveys"
 _STREAMS, _BLOCKS = "30-models-on-streams", "29-streams"
@@ -46,6 +47,7 @@ CODES: Final[dict[str, Code]] = {
     "cost-twice": Code("the text and the call say different things about the cost", _COSTS),
     "group-size-missing": Code("an error is wanted of an average, and not for which groups", _LIMITS),
     "losses-differ": Code("losses about different units or neighbouring relations have no sum", _LOSSES),
+    "no-retention": Code("the policy says of nothing how long it is kept", _ERASING),
     "no-more-windows": Code("the policy's max_windows allows no further window of the budget", _STORY),
     "not-the-next-window": Code("another window of the budget is open than the command believes", _STORY),
     "reason-missing": Code("what is put on record with a reason has none, or one that is too long", _STORY),

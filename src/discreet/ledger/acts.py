@@ -5,14 +5,16 @@ from __future__ import annotations
 import hashlib
 from abc import abstractmethod
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, Final
 
 from discreet.accounting.balance import Amount
 from discreet.errors import Refused
-from discreet.ledger.codec import Record, decode, less, written
+from discreet.ledger.codec import Record, decode, digest_of_line, less, written
 from discreet.ledger.declaring import Streams, now
 from discreet.ledger.grant import Grant
 from discreet.ledger.problems import LedgerError
+from discreet.ledger.retention import NOTHING, Erasing, Limits, Retained
 from discreet.ledger.state import granted_fields
 from discreet.ledger.store import Row, Store
 from discreet.policy.recorded import changes, digest_of
@@ -136,6 +138,31 @@ class Acts(Streams):
         said = {"withdrawn": reason, "analyst": record["analyst"], "at": now()}
         digest = hashlib.sha256(b"").hexdigest()
         self._append("answer", {"charge": charge, "digest": digest, **said}, record["plan"], b"")
+
+    def retain(self, limits: Limits, reason: str) -> Retained:
+        """Erase texts and answers that are too old, on the record. What was spent, and every hash, stays."""
+        with self._held():
+            done = NOTHING
+
+            def erase() -> None:
+                nonlocal done
+                act = Erasing.of(self._store.rows(), limits, self._state.partitions)
+                lines, texts, answers = act.lines()
+                if not lines:
+                    return
+                for number, line in lines.items():
+                    self._store.erase(number, line)
+                for number, line in act.unfiled.items():
+                    self._store.erase(number, line, b"")
+                moments = {"questions": limits.questions, "answers": limits.answers}
+                said = {key: None if moment is None else moment.isoformat() for key, moment in moments.items()}
+                records = {str(number): digest_of_line(line) for number, line in lines.items()}
+                counts = {"texts": texts, "gone": answers}
+                self._append("erased", {**said, **counts, "records": records, "reason": reason, "at": now()})
+                done = Retained(texts, answers, records=len(lines))
+
+            self._write(erase)
+            return done if done == NOTHING else replace(done, gone=self._store.compact())
 
     def withdrawn(self, charge: int) -> bool:
         """Whether the owner withdrew the answer to a charge."""

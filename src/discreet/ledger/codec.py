@@ -7,7 +7,8 @@ Constitution
 4. Amounts are integers in units of 10⁻²⁴, written as decimal text: one for a pure budget (ε), two for a concentrated
    one (ρ, δ). They are only ever added, by Python, inside the transaction that appends the record.
 5. hash(n) = SHA-256 of hash(n − 1), a newline, and the line; hash(0) is the SHA-256 of "discreet". Records are numbered
-   1, 2, 3, … without gaps, are never changed and never removed.
+   1, 2, 3, … without gaps, are never removed, and never changed but to erase what is too old (`retention`): such a
+   record has the key erased, keeps its number and its hash, and a later record of the kind erased has its digest.
 6. A charge is on disk before data is touched. Nothing gives it back.
 
 Kinds of version 1
@@ -44,6 +45,8 @@ block    stream, number (0, 1, 2 …), file (the random name of what its rows ar
          name: no two blocks of a stream have the same), at. A block is opened, and its line is 0.
 retire   stream, upto (all blocks below this number are retired), reason, at. No charge is about a retired block, ever.
 
+erased   at, reason, questions and answers (the moments before which they went; null if none did), texts and gone (how
+         many questions and how many answers), records (for each record that was written anew the SHA-256 of its line).
 token    act (made or revoked), id (its public name, never its secret), role, analyst (or null), at. Spends nothing.
 window   number (2, 3, …), most (how many the policy allows), at, reason, granted (the limits of all windows before it,
          added up), spent and shares (as in budget: what those spent together, of everybody and of each analyst), used
@@ -70,6 +73,16 @@ totals   as before, with streams: for each name capacity, most, unit, files and 
          (of everybody, and of each analyst: for each currency a list of [amount, how often]), retired (ranges), and
          largest (for each currency the `most` largest lines of retired blocks). Totals without any are of version 2.
 
+Version 3 of
+charge   as before, without what was erased: erased says what that is (question: with it call, key, request and salt;
+         plan, which is null then; part: its name is a number, the same in all records of its partition).
+answer   erased, of (the number of its charge): neither the answer nor its digest is here any more.
+
+Since then answers have a salt, as charges have.
+
+Version 5 of
+totals   as before, where names of parts were erased: erased.
+
 Version 4 of
 totals   as before, where there is any of: policy (number of the newest epoch with one, and its digest), window (number,
          spent and shares of the newest one), withdrawn (charges whose answers are), home. Streams may be left out.
@@ -84,14 +97,14 @@ from typing import Any, Final
 from discreet.ledger.problems import LedgerDamaged
 
 VERSIONS: Final = {
-    "budget": 1, "epoch": 1, "data": 2, "charge": 2, "answer": 2, "accepted": 1, "totals": 4,
-    "stream": 1, "block": 1, "retire": 1, "token": 1, "window": 1, "moved": 1,
+    "budget": 1, "epoch": 1, "data": 2, "charge": 3, "answer": 3, "accepted": 1, "totals": 5,
+    "stream": 1, "block": 1, "retire": 1, "token": 1, "window": 1, "moved": 1, "erased": 1,
 }  # fmt: skip
 """The newest version of each kind; all before it are read."""
 NEWER: Final[dict[str, dict[str, int]]] = {
-    "charge": {"": 1, "blocks": 2},
-    "answer": {"": 1, "withdrawn": 2},
-    "totals": {"": 2, "streams": 3, "policy": 4, "window": 4, "withdrawn": 4, "home": 4},
+    "charge": {"": 1, "blocks": 2, "erased": 3},
+    "answer": {"": 1, "withdrawn": 2, "erased": 3},
+    "totals": {"": 2, "streams": 3, "policy": 4, "window": 4, "withdrawn": 4, "home": 4, "erased": 5},
 }
 """Only records with one of these keys are of a newer version of their kind: ledgers without such stay as they were."""
 GENESIS: Final = hashlib.sha256(b"discreet").hexdigest()
@@ -132,6 +145,11 @@ def is_event(record: Record) -> bool:
 def link(previous: str, line: str) -> str:
     """The hash of a record, given that of the one before."""
     return hashlib.sha256(f"{previous}\n{line}".encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def digest_of_line(line: str) -> str:
+    """Of a line by itself, wherever it stands."""
+    return hashlib.sha256(line.encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def plus(a: Amounts, b: Amounts) -> Amounts:

@@ -10,7 +10,7 @@ from fractions import Fraction
 from typing import Final
 
 from discreet.accounting import Concentrated, Loss, Pure
-from discreet.accounting.record import BlockNames, Entry, Event, PartName
+from discreet.accounting.record import ERASED, BlockNames, Entry, Event, PartName
 from discreet.accounting.rounding import UNITS
 from discreet.errors import Refused
 from discreet.ledger.charge import cost_of
@@ -57,7 +57,7 @@ def _entry(number: int, record: Record, answered: bool) -> Entry:
         number,
         record["at"],
         record["analyst"],
-        record["question"],
+        record.get("question", ERASED),
         _loss(record),
         record["data"],
         answered,
@@ -66,6 +66,7 @@ def _entry(number: int, record: Record, answered: bool) -> Entry:
         record["plan"],
         PartName.read(record["portion"]) if "portion" in record else None,
         BlockNames.read(record["blocks"]) if "blocks" in record else None,
+        "question" not in record,
     )
 
 
@@ -73,6 +74,7 @@ def _event(number: int, record: Record) -> Event:
     """Records of before times were recorded do not say theirs."""
     kind, at = record.pop("kind"), record.pop("at", "")
     record.pop("v")
+    record.pop("records", None)  # digests of what was erased
     return Event(number, at, "withdrawn" if kind == "answer" else kind, record)
 
 
@@ -85,7 +87,7 @@ def _cached(reader: Reader, charge: int) -> CachedAnswer | None:
     record, noted = decode(charge, text), decode(number, line)
     if "withdrawn" in noted:
         return None
-    sound = link(str(before), text) == digest and link(str(previous), line) == hash_
+    sound = ("erased" in record or link(str(before), text) == digest) and link(str(previous), line) == hash_
     if not sound or not isinstance(answer, bytes) or hashlib.sha256(answer).hexdigest() != noted.get("digest"):
         raise LedgerDamaged(f"the cached answer to charge {charge} was changed (record {number})", CHANGED)
     return CachedAnswer(charge, _cost(record), record["data"], answer, f"{charge}:{digest}")

@@ -42,12 +42,13 @@ def inspected(store: Inspected, receipts: Iterable[str] = (), mark: Mark | None 
             hashes[str(state.head)] = state.digest
             record = decode(row[0], row[1])
             charges += record["kind"] == "charge"
-            if record["kind"] == "answer":
+            if record["kind"] == "answer" and "erased" not in record:
                 answer = answers.pop(row[0], None)
                 if not isinstance(answer, bytes) or hashlib.sha256(answer).hexdigest() != record["digest"]:
                     problems.append(f"the answer in record {row[0]} was changed")
         problems += [f"record {number} keeps an answer that it should not" for number in answers]
         problems += _plans(store)
+        state.proven()
     except LedgerError as damage:
         problems.append(str(damage))
     if mark is not None and state.moved is None:  # the mark goes on with what was moved
@@ -62,7 +63,11 @@ def inspected(store: Inspected, receipts: Iterable[str] = (), mark: Mark | None 
 def _plans(store: Inspected) -> list[str]:
     """The column by which cached answers are found repeats what their charges say."""
     records = {number: decode(number, line) for number, line, _ in store.rows()}
-    answers = {number: records[record["charge"]] for number, record in records.items() if record["kind"] == "answer"}
+    answers = {
+        number: records[record["charge"]]
+        for number, record in records.items()
+        if "charge" in record and record["kind"] == "answer"
+    }
     filed = dict(store.plans())
     wrong = {number for number, charge in answers.items() if charge.get("plan") != filed.get(number)}
     wrong |= {number for number, charge in answers.items() if charge["kind"] != "charge"}

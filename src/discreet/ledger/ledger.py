@@ -243,7 +243,7 @@ class Ledger(Reads, Stands, Acts):
             self._costs(self._newest, charge)
 
     def _keep(self, charge: Charge, answer: bytes) -> None:
-        fields = {"charge": charge.number, "digest": hashlib.sha256(answer).hexdigest()}
+        fields = {"charge": charge.number, "digest": hashlib.sha256(answer).hexdigest(), "salt": SYSTEM.bytes(8).hex()}
 
         def append() -> None:
             if charge.number in self._state.withdrawn:

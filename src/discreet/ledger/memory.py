@@ -73,11 +73,25 @@ class Journal:
         self.records[number] = stored
         self.size += stored.size
         if record["kind"] == "answer":
-            self.answers[record["charge"]] = number
+            if "charge" in record:
+                self.answers[record["charge"]] = number
         elif record["kind"] == "charge":
             self.plans.setdefault(_filed(record), []).append(number)
             if "key" in record:
                 self.keys.setdefault(record["key"], number)
+
+    def rewrite(self, number: int, line: str, answer: bytes | None) -> None:
+        """A record without what was erased of it."""
+        with self.changing:
+            was, new = self.records[number], json.loads(line)
+            self.size += len(line) - was.size
+            self.records[number] = Stored(line, was.digest, answer, new)
+            if was.record["kind"] == "answer" and "erased" in new:
+                self.answers.pop(was.record.get("charge", 0), None)
+            if was.record["kind"] == "charge":
+                self.keys.pop(was.record.get("key", ""), None)
+                self.plans.get(_filed(was.record), []).remove(number)
+                self.plans.setdefault(_filed(new), []).append(number)
 
     def _forget(self, number: int) -> None:
         stored = self.records.pop(number)
@@ -135,7 +149,7 @@ class MemoryReader:
             record = records[number].record
             if search.analyst not in (None, record["analyst"]) or search.answered not in (None, charge[2]):
                 continue
-            if not wanted or wanted in _folded(record["question"]):
+            if not wanted or wanted in _folded(record.get("question", "")):
                 yield charge
 
     def events(self, *, after: int = 0, before: int = ENDLESS, limit: int = -1, order: Order = "ASC") -> list[Noted]:
@@ -222,6 +236,15 @@ class Memory:
         if self._new is None:
             raise LedgerError("records are written inside of transactions", "begin one")
         self._new[number] = Stored(line, digest, answer, json.loads(line))
+
+    def erase(self, number: int, line: str, answer: bytes | None = None) -> None:
+        """At once, and for all who share the journal: it ends with the process."""
+        if self._new is None:
+            raise LedgerError("records are written inside of transactions", "begin one")
+        self._journal.rewrite(number, line, answer)
+
+    def compact(self) -> bool:
+        return True
 
     @property
     def _newest(self) -> dict[int, Stored]:

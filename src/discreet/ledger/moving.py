@@ -85,6 +85,7 @@ def _arrive(old: Inspected, new: Inspected, target: Home, name: str, marks: Mark
         for record in old.records(head + 1):
             new.append(*record)
             state = state.after(record[:3])
+        state.proven()
         fields = accepted(state, "" if marks is None else marks.host, "moved here", state.head)
         home = new.home if isinstance(new, Postgres) else None
         line = encode("accepted", {**fields, "arrived": name, "home": home})

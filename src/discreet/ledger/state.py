@@ -11,6 +11,7 @@ from typing import Any, Final
 
 from discreet.accounting.record import BlockNames, PartName
 from discreet.ledger.codec import GENESIS, Amounts, Record, decode, less, link, parsed, plus, written
+from discreet.ledger.erased import Unproven, demand_charge, is_erased_answer, may_be_erased, noted, vouched
 from discreet.ledger.grant import Grant
 from discreet.ledger.partitions import UNASKED, Partition, partitions_read, partitions_written
 from discreet.ledger.problems import LedgerDamaged
@@ -53,11 +54,14 @@ class State:
     window: Window = FIRST
     withdrawn: frozenset[int] = frozenset()
     """Charges whose answers nobody reads any more."""
+    unproven: Unproven | None = field(default=None, compare=False)
+    """Erased records that nothing in the chain has vouched for yet."""
 
     def after(self, row: Row) -> State:
         """The state after one more record; `LedgerDamaged` unless it follows from this one."""
         number, line, digest = row
-        if number != self.head + 1 or digest != link(self.digest, line):
+        linked = digest == link(self.digest, line)
+        if number != self.head + 1 or not (linked or may_be_erased(line)):
             raise LedgerDamaged(f"record {number} does not follow from the one before", "restore a backup")
         record = decode(number, line)
         try:
@@ -65,7 +69,16 @@ class State:
             state = RULES[record["kind"]](self, record)
         except MALFORMED:
             raise LedgerDamaged(f"record {number} does not add up", "restore a backup") from None
-        return replace(state, head=number, digest=digest)
+        if linked == ("erased" in record):
+            raise LedgerDamaged(f"record {number} does not follow from the one before", "restore a backup")
+        unproven = state.unproven if linked else noted(number, line, state.unproven)
+        return replace(state, head=number, digest=digest, unproven=unproven)
+
+    def proven(self) -> State:
+        """This state; `LedgerDamaged` if a record was changed and no later one vouches for it."""
+        if self.unproven is not None:
+            raise LedgerDamaged(f"record {self.unproven[0]} was changed", "restore a backup")
+        return self
 
     @classmethod
     def replayed(cls, rows: Iterable[Row]) -> State:
@@ -73,7 +86,7 @@ class State:
         state = cls()
         for row in rows:
             state = state.after(row)
-        return state
+        return state.proven()
 
     @classmethod
     def resumed(cls, previous: Row, row: Row) -> State:
@@ -94,7 +107,7 @@ class State:
             state = state.after(row)
         if state.head < head:
             raise LedgerDamaged(f"record {state.head + 1} of the ledger is gone", "restore a backup")
-        return state
+        return state.proven()
 
     @classmethod
     def last_repeated(cls, rows: Callable[[int, int], Iterable[Row]], head: int, every: int) -> State:
@@ -218,12 +231,15 @@ def _data(state: State, record: Record) -> State:
 
 
 def _charge(state: State, record: Record) -> State:
-    if not all(isinstance(record[name], kind) for name, kind in CHARGE_FIELDS.items()):
-        raise ValueError("a charge says when, who, what and of which data")
+    erased = demand_charge(record, CHARGE_FIELDS)
     analyst, loss = record["analyst"], parsed(record["loss"])
     spent = _spent(state, record, loss)
     about = [key for key in ("portion", "blocks") if key in record]
-    if len(about) > 1 or ("price" in record) != bool(about) or ("blocks" in about) != (record["v"] == 2):
+    if (
+        len(about) > 1
+        or ("price" in record) != bool(about)
+        or (not erased and ("blocks" in about) != (record["v"] == 2))
+    ):
         raise ValueError(
             "a charge is about everything, about a part or about blocks; these have a cost beside the loss"
         )
@@ -292,6 +308,8 @@ def _retire(state: State, record: Record) -> State:
 
 
 def _answer(state: State, record: Record) -> State:
+    if is_erased_answer(record, state.head):
+        return state
     if record["charge"] not in range(1, state.head + 1) or not isinstance(record["digest"], str):
         raise ValueError("an answer follows its charge")
     if record["charge"] in state.withdrawn or ("withdrawn" in record) != (record["v"] == 2):
@@ -385,6 +403,10 @@ def _policy(named: Any) -> tuple[int, str] | None:
 
 
 def _streams(record: Record) -> dict[str, Stream]:
+    if ("erased" in record) != (record["v"] == 5):
+        raise ValueError("totals of version 5 have names that were erased")
+    if record["v"] == 5:
+        return streams_read(record)
     newer = any(key in record for key in ("policy", "window", "withdrawn", "home"))
     if newer != (record["v"] == 4) or (not newer and ("streams" in record) != (record["v"] == 3)):
         raise ValueError("totals of version 3 have streams, and those of version 4 what came later")
@@ -404,5 +426,6 @@ RULES: Final[dict[str, Callable[[State, Record], State]]] = {
     "window": _window,
     "accepted": _accepted,
     "moved": _moved,
+    "erased": lambda state, record: replace(state, unproven=vouched(state.unproven, record)),
     "totals": _totals,
 }

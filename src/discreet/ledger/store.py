@@ -109,6 +109,17 @@ class Store(Protocol):
         """Write one record, inside a transaction; an answer with the plan that it is filed under."""
         ...
 
+    def erase(self, number: int, line: str, answer: bytes | None = None) -> None:
+        """Write a record anew without what is too old (`retention`), under its hash, inside a transaction.
+
+        No plan stays beside it, and of an answer what is given.
+        """
+        ...
+
+    def compact(self) -> bool:
+        """Leave nothing of what was erased where records are stored; whether nothing is left."""
+        ...
+
     def last(self) -> tuple[int, str] | None:
         """Number and hash of the last record; None in a new journal. Inside a transaction its own records count."""
         ...

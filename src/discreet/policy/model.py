@@ -10,6 +10,8 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any, Final
 
+from discreet.policy.retention import FOR_GOOD, Retention
+
 Key = str | int | bool | date
 """A declared value of a column, in its Python type."""
 Bound = Fraction | date | datetime
@@ -261,6 +263,8 @@ class Policy:
     """Where the ledger is; None: a file in the state folder."""
     acknowledged: tuple[str, ...] = ()
     """What `check` finds and the owner knows: a key of the policy and the name of a lint, each."""
+    retention: Retention = FOR_GOOD
+    """For how long texts of questions, and answers, stay on record."""
 
     @property
     def folder(self) -> Path:

@@ -32,6 +32,7 @@ from discreet.policy.model import (
 from discreet.policy.owners import check_owners, read_owner, unit_kind
 from discreet.policy.problems import Finding, PolicyError
 from discreet.policy.recorded import written
+from discreet.policy.retention import RETENTION, Retention
 from discreet.policy.section import (
     Field,
     Section,
@@ -82,6 +83,7 @@ POLICY: Final[Mapping[str, Field]] = {
     "analysts": Field(anything),
     "server": Field(anything),
     "statement": Field(anything),
+    "retention": Field(anything),
     "ledger": Field(anything),
     "acknowledged": Field(texts),
 }
@@ -149,6 +151,7 @@ def parsed(raw: Mapping[str, Any], path: Path) -> Policy:
     serving = _section(section, "server", top, SERVER)
     statement = _section(section, "statement", top, STATEMENT)
     ledger = _section(section, "ledger", top, LEDGER)
+    retention = _section(section, "retention", top, RETENTION)
     file = absolute(path)
     tables = _tables(section.at("tables"), top["tables"], file.parent) if "tables" in top else {}
     unit_most = _unit_rows(section.at("unit"), unit.get("max_rows"), tables)
@@ -180,6 +183,7 @@ def parsed(raw: Mapping[str, Any], path: Path) -> Policy:
         document=written(raw),
         ledger=LedgerDatabase(ledger["url"], ledger.get("schema", SCHEMA)) if ledger else None,
         acknowledged=top.get("acknowledged", ()),
+        retention=Retention(**retention),
     )
 
 

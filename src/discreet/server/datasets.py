@@ -6,6 +6,7 @@ import re
 import threading
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -81,6 +82,8 @@ class Dataset:
         """Look at the policy file now."""
         with self._lock:
             self._look()
+            with suppress(LedgerError):  # it is told to whoever asks
+                self._curator.let_go()
 
     def _look(self) -> None:
         """Open the policy anew if its file changed. One that cannot be used is left alone: the old one holds.

@@ -230,6 +230,16 @@ class Postgres:
         row = number, line, digest
         self._new[number] = row, columns_of(row, plan, answer)
 
+    def erase(self, number: int, line: str, answer: bytes | None = None) -> None:  # noqa: ARG002
+        """Curators append, and change nothing: whoever owns the tables erases (`retaining`)."""
+        raise LedgerError(
+            "a ledger in PostgreSQL is erased from by the role that owns it",
+            "run `discreet ledger retain POLICY --owner postgresql://owner@…`",
+        )
+
+    def compact(self) -> bool:
+        return True
+
     @contextmanager
     def relaxed(self) -> Iterator[None]:
         """Commits inside need not wait for the disk: a crash may lose them, never what was committed before."""

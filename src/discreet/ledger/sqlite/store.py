@@ -213,6 +213,26 @@ class Sqlite:
         self._grown = True
         self._connection.execute("INSERT INTO journal VALUES (?, ?, ?, ?, ?)", (number, line, digest, plan, answer))
 
+    def erase(self, number: int, line: str, answer: bytes | None = None) -> None:
+        if not self._connection.in_transaction:
+            raise LedgerError("records are written inside of transactions", "begin one")
+        self._grown = True
+        anew = "UPDATE journal SET line = ?, plan = NULL, kept = ? WHERE number = ?"
+        self._connection.execute(anew, (line, answer, number))
+
+    def compact(self) -> bool:
+        """Write all pages anew, so that none that is free holds what was erased, and empty the WAL.
+
+        Somebody who is reading meanwhile sees the pages of before: then the WAL stays, and with it those.
+        """
+        self._not_within_another()
+        with self._reported("write"), self.lock.held(PATIENCE):
+            self._unmoved()
+            self._connection.execute("VACUUM")
+            (busy, _, _) = self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+            self._unmoved()
+        return not busy
+
     def last(self) -> tuple[int, str] | None:
         """Number and hash of the last record; None in a new journal."""
         with self._reported("read"):
