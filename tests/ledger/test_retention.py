@@ -150,7 +150,7 @@ def test_totals_repeat_names_of_parts_and_lose_them_too(path: Path) -> None:
         spend(book, why=CANARY, part=PartName("w", f"name = '{CANARY}'", 1))
         with book._store.relaxed():
             while book._store.last()[0] < 1001:  # type: ignore[index]
-                book._write(lambda: [book.note_token.__func__ and book._append("token", _token()) for _ in range(99)])
+                book._write(lambda: [book._append("token", _token()) for _ in range(99)])
         assert '"portions"' in dict(_lines(path))[1001]
         book.advance_data("refreshed")
         book.retain(ALL, "too old")
