@@ -44,6 +44,16 @@ def call(sql: str = COUNT, name: str = "k", **more: Any) -> Call:
     return Call(**{"sql": sql, "epsilon": 0.1, "fresh": True, "key": Key(name, sql), **more})
 
 
+def test_a_cached_answer_has_the_names_that_were_asked_for_now(curator: Curator) -> None:
+    texts = [f"SELECT COUNT(*) AS {name} FROM patients" for name in ("a1", "b1")]
+    first, again = (curator.query(text, epsilon=0.1) for text in texts)
+    assert (first.cached, again.cached) == (False, True)
+    assert ([*first.columns], [*again.columns], again.rows) == (["a1"], ["b1"], first.rows)
+    assert (again.question, again.noisy) == (texts[1], ["b1"])
+    recalled = curator.recall(int(again.receipt.partition(":")[0]))
+    assert recalled.columns == first.columns  # the record is of what was charged
+
+
 # the name of a request
 
 

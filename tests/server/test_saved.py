@@ -269,3 +269,24 @@ def test_examples_have_short_names(hospital: Site) -> None:
     assert [name for _, name in listed[:2]] == ["Count patients", "Count patients by ward"]
     assert all(len(name) < 60 for _, name in listed)
     assert "Expected error" in analyst.get(listed[1][0].replace("&amp;", "&")).text
+
+
+def test_a_cached_answer_has_the_names_that_were_asked_for_now(hospital: Site) -> None:
+    """On the page, in the list of saved queries, and over HTTP: not those of whoever asked first, nor one's own."""
+    first, again = (
+        f"SELECT ward, COUNT(*) AS {name} FROM patients WHERE age < 71 GROUP BY ward" for name in ("a1", "b1")
+    )
+    analyst = hospital.visitor("epidemiology")
+    place = analyst.send(f"{HOME}/saved", sql=again, epsilon="0.05", name="renamed").headers["location"]
+    answer, before = analyst.ask(first, "0.05"), spent(analyst)
+    page = analyst.send(f"{HOME}/ask", sql=again, epsilon="0.05")
+    assert page.status_code == 200
+    words = shown(page.text)
+    assert "cached: free" in words
+    assert [name for name in ("a1", "b1") if f" {name} " in words.partition("Answer")[2]] == ["b1"]
+    assert answer not in analyst.get(place).text  # that page shows another text
+    assert analyst.ask(first, "0.05") == answer  # one's own text has its own page
+    sent = {"sql": again, "epsilon": 0.05}
+    found = api(hospital, "epidemiology", "POST", "/../query", json=sent).json()
+    assert (found["cached"], found["columns"]) == (True, ["ward", "b1"])
+    assert spent(analyst) == before

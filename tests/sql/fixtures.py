@@ -1539,6 +1539,7 @@ REFUSED: Final = (
     # rows
     _no("not-an-aggregate", "rows", "SELECT ward FROM visits", "COUNT(*), SUM(x) or AVG(x), with GROUP BY", "SELECT ward, COUNT(*) FROM visits GROUP BY ward"),
     _no("not-an-aggregate", "all columns", "SELECT * FROM visits", "ask for a statistic", _COUNT),
+    _no("not-an-aggregate", "a preview", "SELECT ward FROM visits LIMIT 3", "ask for a statistic", _COUNT),
     _no("not-an-aggregate", "a column beside an aggregate", "SELECT ward, COUNT(*) FROM visits", "add ward to GROUP BY", "SELECT ward, COUNT(*) FROM visits GROUP BY ward"),
     _no("not-an-aggregate", "the unit as a value", "SELECT COUNT(*) FROM visits WHERE patient = 'p1'", "COUNT(DISTINCT patient)", "SELECT COUNT(DISTINCT patient) FROM visits"),
     _no("not-an-aggregate", "the unit as a key", "SELECT patient, COUNT(*) FROM visits GROUP BY patient", "or ask about such rows: SELECT AVG(n) FROM", "SELECT AVG(n) FROM (SELECT patient, COUNT(*) AS n FROM visits GROUP BY patient)"),

@@ -45,6 +45,11 @@ ALIKE: Final[dict[str, list[tuple[str, str]]]] = {
         ("ts::date", "CAST(ts AS DATE)"),
         ("i % 3", "i % 3"),
         ("i ^ 2", "i ^ 2"),
+        ("d < to_date('2021-03-04', 'YYYY-MM-DD')", "d < DATE '2021-03-04'"),
+        (
+            "ts < to_timestamp('2021-03-04 05:06:07.080000', 'YYYY-MM-DD HH24:MI:SS.US')",
+            "ts < TIMESTAMP '2021-03-04 05:06:07.08'",
+        ),
     ],
     "snowflake": [
         ("x / 2.0", "x / 2"),
@@ -90,6 +95,8 @@ UNLIKE: Final[dict[str, list[str]]] = {
     "postgres": [
         "i / j", "round(x)", "x::int", "x::text", "w::int", "div(i, 2)", "extract(second from ts)", "to_char(d, 'Mon')",
         "w ~ 'a'", "age(d)", "ts::text", "substring(w from 0 for 2)", "i / 2", "w similar to 'a'", "d + interval '1 month 2 days'",
+        "to_date(w, 'YYYY-MM-DD')", "to_date('04.03.2021', 'DD.MM.YYYY')", "to_date('2021-02-30', 'YYYY-MM-DD')",
+        "to_timestamp('2021-03-04', 'YYYY')", "to_date('2021-03-04', w)", "to_timestamp(i)",
     ],
     "snowflake": [
         "i / j", "log(x)", "dayofweek(d)", "week(d)", "date_trunc('week', d)", "datediff(week, d, d)", "x::int",

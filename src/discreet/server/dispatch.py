@@ -87,7 +87,9 @@ class Submission:
         return document_of(self._noted(self.curator.free(self.task)))
 
     def _noted(self, result: Any) -> Any:
-        """A cached answer that was charged to somebody else is no answer of the caller's: its page is not theirs."""
+        """A cached answer that was charged to somebody else is no answer of the caller's: its page is not theirs. The
+        page of one that was charged for another text shows that text, and its columns' names.
+        """
         if result is None:
             return None
         number, cached = _charge_of(result)
@@ -97,7 +99,8 @@ class Submission:
             self.count("dummy" if self.is_dummy else "free" if not number else "cached" if cached else "charged")
         if self.note is not None and isinstance(result, Answer) and number:
             entry = self.curator.entry(number)
-            if entry is not None and entry.analyst == (self.task.analyst or OWNER):
+            text = "" if entry is None or entry.analyst != (self.task.analyst or OWNER) else entry.question
+            if text.strip() == result.question.strip():
                 self.note(result.question, number)
         return result
 

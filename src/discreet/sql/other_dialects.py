@@ -12,6 +12,7 @@ EXTRACT(DOW)          0 to 6                  by setting (refused)      1 to 7, 
 WEEK                  of ISO 8601             by setting (refused)      of ISO 8601
 DATEDIFF              –                       beginnings of periods     whole days alone
 LIKE                  a backslash escapes     refused with a backslash  a backslash escapes
+TO_DATE(text, form)   a constant, ISO 8601    refused                   refused
 LEAST, GREATEST       leave NULL out          are NULL (sqlglot knows)  leave NULL out
 CONCAT                leaves NULL out         is NULL (sqlglot knows)   is NULL (sqlglot knows)
 ORDER BY              NULL last, first in     as PostgreSQL             NULL first, last in DESC
@@ -23,6 +24,7 @@ Texts are compared letter by letter in all of them here; NULL stands for what fa
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import datetime
 from typing import Any, Final
 
 from sqlglot import exp
@@ -205,6 +207,26 @@ def _same_null(node: Any, language: str) -> None:  # noqa: ARG001
     node.replace(exp.NullSafeEQ(this=node.this, expression=node.expression))
 
 
+def _moment_of(node: Any, language: str) -> None:
+    """A day or a time that is written as a text beside its form: in one form, which means the same to everybody."""
+    is_date, said, form = isinstance(node, exp.StrToDate), node.this, node.args.get("format")
+    forms = DAYS if is_date else TIMES
+    fix = "write DATE '2026-01-31'" if is_date else "write TIMESTAMP '2026-01-31 00:00:00'"
+    if language != "postgres" or not all(isinstance(each, exp.Literal) and each.is_string for each in (said, form)):
+        raise unlike(node, language, fix)
+    try:
+        moment = datetime.strptime(str(said.this), str(form.this)) if str(form.this) in forms else None
+    except ValueError:
+        moment = None
+    if moment is None:
+        raise unlike(node, language, fix)
+    written, to = (moment.date(), exp.DType.DATE) if is_date else (moment, exp.DType.TIMESTAMP)
+    node.replace(CarefulCast(this=exp.Literal.string(str(written)), to=exp.DataType(this=to)))
+
+
+DAYS: Final = frozenset({"%Y-%m-%d"})
+TIMES: Final = frozenset({"%Y-%m-%d", "%Y-%m-%d %H:%M:%S", "%Y-%m-%d %H:%M:%S.%f"})
+"""Forms of what TO_DATE and TO_TIMESTAMP are given, as BI tools write them."""
 _RULES: Final[dict[Kinds, Callable[[Any, str], None]]] = {
     exp.Div: _division,
     exp.Sub: _subtraction,
@@ -223,5 +245,6 @@ _RULES: Final[dict[Kinds, Callable[[Any, str], None]]] = {
     exp.Extract: _extraction,
     **dict.fromkeys((exp.DateTrunc, exp.TimestampTrunc), _truncation),
     exp.DateDiff: _difference,
+    **dict.fromkeys((exp.StrToDate, exp.StrToTime), _moment_of),
     exp.EqualNull: _same_null,
 }

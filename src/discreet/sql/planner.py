@@ -36,7 +36,15 @@ from discreet.sql.ranks import Rising
 from discreet.sql.relation import PUBLIC, Derived, Public, Relation, Released, Stacked
 from discreet.sql.release import Release
 from discreet.sql.scope import Scope
-from discreet.sql.select import Clauses, grouped_by, nothing_to_read, release_select, row_items
+from discreet.sql.select import (
+    Clauses,
+    RowsRefused,
+    grouped_by,
+    nothing_to_read,
+    release_select,
+    row_items,
+    rows_shown,
+)
 from discreet.sql.sources import Known, Tables
 from discreet.sql.unknown import Found, Search, Unknown
 from discreet.sql.work import few_measures, few_numbers
@@ -86,9 +94,12 @@ class Planner:
         """What a whole query shows."""
         if isinstance(tree, exp.Select) and not tree.args.get("from_") and not tree.find(exp.Subquery):
             raise nothing_to_read()
-        planned = self.query(tree, {})
+        try:
+            planned = self.query(tree, {})
+        except RowsRefused as refused:
+            raise placed(rows_shown(tree, self._policy.unit, refused), tree) from None
         if not isinstance(planned, Derived):
-            raise placed(self._rows_shown(tree), tree)
+            raise placed(rows_shown(tree, self._policy.unit), tree)
         shows_lists = any(expr.domain.kind is None and not expr.constant for _, expr in planned.after.items)
         if shows_lists and not isinstance(planned.below, Released) and any(map(_has_lists, self.releases)):
             fix = "ask for it in a SELECT of its own, without UNION ALL, ROLLUP, joins or a LIMIT around it"
@@ -102,18 +113,6 @@ class Planner:
             release.sql()
         self.reads_tables |= planned.below.reads_tables
         return planned
-
-    def _rows_shown(self, tree: Any) -> Refused:
-        """What is said where nothing is counted."""
-        if tree.args.get("group"):
-            return Refused(
-                "not-an-aggregate",
-                f"GROUP BY the unit makes a row for each {self._policy.unit}, and those are never shown",
-                "leave the unit out of GROUP BY, or ask about such rows: "
-                "SELECT AVG(n) FROM (SELECT COUNT(*) AS n FROM … GROUP BY …)",
-            )
-        fix = "ask for a statistic, such as COUNT(*), SUM(x) or AVG(x), with GROUP BY"
-        return Refused("not-an-aggregate", "rows of private tables are never shown", fix)
 
     def _lists(self, relation: Relation) -> bool:
         """Whether lists of counts are shown."""

@@ -81,9 +81,36 @@ class Clauses:
         """Which private rows there are must not be asked."""
         for clause, word in ((self.limit, "LIMIT"), (self.offset, "OFFSET"), (self.distinct or None, "DISTINCT")):
             if clause is not None:
-                raise Refused(
-                    "not-an-aggregate", f"{word} on private rows is not supported", f"use {word} on the released result"
-                )
+                raise RowsRefused(word)
+
+
+class RowsRefused(Refused):
+    """Of private rows some are chosen, and nothing says which they are."""
+
+    def __init__(self, word: str) -> None:
+        fix = f"use {word} on the released result"
+        super().__init__("not-an-aggregate", f"{word} on private rows is not supported", fix)
+
+
+def _is_preview(tree: exp.Query) -> bool:
+    """Whether only the outermost SELECT chooses rows: it is the rows that are not shown, with a LIMIT or without."""
+    inner = (node for node in tree.find_all(exp.Query) if node is not tree)
+    return not any(node.args.get("limit") or node.args.get("offset") for node in inner)
+
+
+def rows_shown(tree: exp.Query, unit: str, refused: RowsRefused | None = None) -> Refused:
+    """What is said where nothing is counted."""
+    if refused is not None and not _is_preview(tree):
+        return refused
+    if tree.args.get("group"):
+        return Refused(
+            "not-an-aggregate",
+            f"GROUP BY the unit makes a row for each {unit}, and those are never shown",
+            "leave the unit out of GROUP BY, or ask about such rows: "
+            "SELECT AVG(n) FROM (SELECT COUNT(*) AS n FROM … GROUP BY …)",
+        )
+    fix = "ask for a statistic, such as COUNT(*), SUM(x) or AVG(x), with GROUP BY"
+    return Refused("not-an-aggregate", "rows of private tables are never shown", fix)
 
 
 def nothing_to_read() -> Refused:

@@ -78,6 +78,15 @@ def test_a_failed_portal_is_not_run_again(server: Running) -> None:
         assert charges(server) == before
 
 
+def test_a_cached_answer_has_the_names_that_were_asked_for_now(server: Running) -> None:
+    before = charges(server)
+    with connect(server, options="-c discreet.epsilon=0.01") as connection:
+        found = [connection.execute(new(34).replace("AS n", f"AS {name}")) for name in ("a1", "b1")]
+        assert [[column.name for column in each.description or ()][1] for each in found] == ["a1", "b1"]
+        assert found[0].fetchall() == found[1].fetchall()
+    assert charges(server) == before + 1
+
+
 def test_what_it_costs_is_told_beside_the_answer(server: Running) -> None:
     told: list[tuple[str | None, str | None]] = []
     with connect(server, options="-c discreet.epsilon=0.01") as connection:

@@ -26,7 +26,7 @@ from discreet.server.wire.transactions import Transactions
         ("start transaction read only", [s.Begin("START TRANSACTION")]),
         ("COMMIT AND CHAIN", [s.End(True, True)]),
         ("rollback and no chain", [s.End(False)]),
-        ("ROLLBACK TO SAVEPOINT a", [s.Savepoint("ROLLBACK")]),
+        ("ROLLBACK TO SAVEPOINT a", [s.Savepoint("ROLLBACK", "a")]),
         ("SET discreet.epsilon = 0.1", [s.Set("discreet.epsilon", "0.1")]),
         ("SET discreet.errors TO 'columns'", [s.Set("discreet.errors", "columns")]),
         ("set local Discreet.Error=10", [s.Set("discreet.error", "10", True)]),

@@ -233,20 +233,22 @@ async def ask(page_access: Asking) -> Response:
 
 
 async def _arrived(page_access: PageAccess, written: Written, answer: Answer) -> Response:
-    """To the answer's own page. One charged to others, or that read nothing private, stands below its question."""
+    """To the answer's own page. One charged to others, or for another text that says the same, or that read nothing
+    private, stands below its question: its columns have the names that were asked for now.
+    """
     number = answer.receipt.partition(":")[0]
-    is_own = bool(number) and await page_access.dispatcher.light(_is_own, page_access, int(number))
-    if is_own:
+    has_page = bool(number) and await page_access.dispatcher.light(_has_page, page_access, int(number), answer.question)
+    if has_page:
         return RedirectResponse(f"{page_access.path}/answers/{number}", 303)
     return await show_editor(page_access, written, tried=answer)
 
 
-def _is_own(page_access: PageAccess, number: int) -> bool:
+def _has_page(page_access: PageAccess, number: int, question: str) -> bool:
+    """Whether a charge is the caller's own, and its page shows this question."""
     try:
-        entry_of(page_access.access, number)
+        return entry_of(page_access.access, number).question.strip() == question.strip()
     except Refused:
         return False
-    return True
 
 
 @router.get("/jobs/{job}")

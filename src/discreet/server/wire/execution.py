@@ -59,7 +59,7 @@ class Execution:
             elif isinstance(statement, Show):
                 portal.fields = self._state.shown(statement.name)[0]
             elif isinstance(statement, Fetch) and not statement.moves:
-                portal.fields = await self.fields(self.held.portal(statement.name))
+                portal.fields = await self.fields(self._cursor(statement.name))
             portal.is_described = True
         return portal.fields
 
@@ -132,13 +132,20 @@ class Execution:
 
     async def _fetch(self, fetch: Fetch, portal: Portal) -> None:
         self._state.demand_whole(fetch)
-        cursor = self.held.portal(fetch.name)
+        cursor = self._cursor(fetch.name)
         await self.run(cursor)
         rows = list(cursor.next_rows(fetch.count)) if fetch.count else []
         portal.fields = None if fetch.moves else cursor.fields
         portal.rows = [] if fetch.moves else rows
         portal.tag = f"MOVE {len(rows)}" if fetch.moves else "FETCH"
         portal.notice, cursor.notice, portal.is_described = cursor.notice, None, True
+
+    def _cursor(self, name: str) -> Portal:
+        """What rows are fetched from: a query, and not what itself fetches, perhaps from itself."""
+        cursor = self.held.portal(name)
+        if not isinstance(cursor.prepared.statement, Select):
+            raise Failed("55000", f'"{name[:60]}" is no cursor of a query', "DECLARE one")
+        return cursor
 
     async def _ask(self, select: Select, portal: Portal) -> None:
         """A query of tables: charged before data is touched, or free if it is cached."""

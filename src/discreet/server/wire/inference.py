@@ -17,7 +17,7 @@ from sqlglot.errors import SqlglotError
 
 from discreet.policy import Column
 from discreet.server.wire import types
-from discreet.server.wire.lexer import tokens
+from discreet.server.wire.lexer import Sort, tokens
 
 NUMBER: Final = re.compile(r"\$(\d{1,5})")
 CASTS: Final = {
@@ -33,7 +33,8 @@ CASTS: Final = {
 
 def count(text: str) -> int:
     """How many parameters a text has: the largest number of any."""
-    return max((int(match[1]) for word in tokens(text) if (match := NUMBER.fullmatch(word.text))), default=0)
+    words = (word.text for word in tokens(text) if word.sort is Sort.SIGN)
+    return max((int(match[1]) for word in words if (match := NUMBER.fullmatch(word))), default=0)
 
 
 def inferred(text: str, given: Sequence[int], columns: Mapping[str, int]) -> tuple[int, ...]:

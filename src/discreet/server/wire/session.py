@@ -86,7 +86,7 @@ class Session:
             self.state.failed()
             is_done = False
         if isinstance(message, Query):
-            self._write(protocol.ready(self.state.status))
+            self._ready()
         return is_done or isinstance(message, Query)
 
     async def _refuse(self, message: object) -> None:
@@ -103,6 +103,12 @@ class Session:
     def _end_of_batch(self) -> None:
         if self.state.status == "I":
             self.held.close_portals()
+        self._ready()
+
+    def _ready(self) -> None:
+        """What was sent at once is done; what comes next is by itself."""
+        self.state.mark()
+        self.tell_settings()
         self._write(protocol.ready(self.state.status))
 
     # one text at once
@@ -113,7 +119,9 @@ class Session:
         with self.execution.recorded("statement"):
             self.execution.admit()
             said = await self.execution.light(statements, text)
-        for statement in said:
+        for number, statement in enumerate(said):
+            if number and isinstance(statement, Select):  # each is a question, however many are sent at once
+                self.execution.admit()
             portal = Portal(await self._prepared(text, statement, ()), self.state.settings)
             await self.execution.run(portal)
             if portal.fields is not None:

@@ -28,9 +28,12 @@ MAX_LENGTH: Final = 1000
 CUSTOM: Final = re.compile(r"[a-z_][a-z0-9_$]*(?:\.[a-z_][a-z0-9_$]*)+")
 
 
+NUMBER: Final = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?", re.ASCII)
+
+
 def _number(text: str) -> str:
-    number = float(text)
-    if not math.isfinite(number):
+    """As PostgreSQL writes numbers: what Python alone takes for one, such as 1_0, is none."""
+    if not NUMBER.fullmatch(text) or not math.isfinite(float(text)):
         raise ValueError
     return text
 
@@ -253,7 +256,7 @@ def _read(key: str, value: str) -> str:
 
 
 def _plain(text: str) -> int | float:
-    return int(text) if re.fullmatch(r"\d{1,15}", text) else float(text)
+    return int(text) if re.fullmatch(r"[0-9]{1,15}", text) else float(text)
 
 
 def options_of(text: str) -> list[tuple[str, str]]:

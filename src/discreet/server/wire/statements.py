@@ -6,7 +6,7 @@ is read-only.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Final
 
@@ -39,9 +39,10 @@ class End:
 
 @dataclass(frozen=True, slots=True)
 class Savepoint:
-    """SAVEPOINT, RELEASE or ROLLBACK TO: nothing is written, so nothing is undone."""
+    """SAVEPOINT, RELEASE or ROLLBACK TO: nothing is written, so nothing is undone but what was set."""
 
     tag: str
+    name: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,10 +176,14 @@ def _begin(words: Words) -> Statement:
 def _end(words: Words) -> Statement:
     said = words.upper
     if "TO" in said and said[0] in ("ROLLBACK", "ABORT"):
-        return Savepoint("ROLLBACK")
+        return Savepoint("ROLLBACK", words.name(len(said) - 1))
     if "PREPARED" in said:
         raise Failed("0A000", "prepared transactions are not supported here")
     return End(said[0] in ("COMMIT", "END"), "CHAIN" in said and "NO" not in said)
+
+
+def _savepoint(words: Words) -> Statement:
+    return Savepoint(words.upper[0], words.name(len(words.tokens) - 1 if len(words.tokens) > 1 else 1))
 
 
 def _set(words: Words) -> Statement:
@@ -211,13 +216,25 @@ def _dotted(words: Words, at: int) -> tuple[str, int]:
 
 
 def _assigned(name: str, words: Words, at: int, local: bool) -> Set:
-    values, signs = words.tokens[at:], words.upper[at:]
-    if not values:
-        raise words.wrong()
-    if signs in (["DEFAULT"], ["LOCAL"]):
+    if words.upper[at:] in (["DEFAULT"], ["LOCAL"]):
         return Set(name, None, local)
-    parts = "".join(", " if token.upper == "," else token.text for token in values)
-    return Set(name, parts, local)
+    return Set(name, ", ".join(_values(words, at)), local)
+
+
+def _values(words: Words, at: int) -> Iterator[str]:
+    """Values with commas between them. One is a word, a text or a number such as -1e-6: `1 0` is not 10."""
+    value: list[Token] = []
+    for token in words.tokens[at:]:
+        if token.upper == "," and value:
+            yield "".join(part.text for part in value)
+            value = []
+        elif value and (token.start != value[-1].end or not (token.upper and value[-1].upper)):
+            raise words.wrong()
+        else:
+            value.append(token)
+    if not value or value[-1].upper == ",":
+        raise words.wrong()
+    yield "".join(part.text for part in value)
 
 
 def _reset(words: Words) -> Statement:
@@ -307,8 +324,8 @@ BY_WORD: Final[dict[str, Callable[[Words], Statement]]] = {
     "END": _end,
     "ROLLBACK": _end,
     "ABORT": _end,
-    "SAVEPOINT": lambda _: Savepoint("SAVEPOINT"),
-    "RELEASE": lambda _: Savepoint("RELEASE"),
+    "SAVEPOINT": _savepoint,
+    "RELEASE": _savepoint,
     "SET": _set,
     "RESET": _reset,
     "SHOW": _show,

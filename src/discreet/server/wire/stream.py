@@ -60,6 +60,8 @@ class Stream(asyncio.Protocol):
         return False
 
     def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002
+        if self.is_lost:
+            return
         self.is_lost = True
         self._arrived.set()
         self._may_write.set()
@@ -132,13 +134,17 @@ class Stream(asyncio.Protocol):
             raise Malformed("something was sent in clear after the wish to encrypt")
         assert self._transport is not None
         self.write(protocol.ENCRYPTED)
+        transport: asyncio.Transport | None = None
         try:
             transport = await self._loop.start_tls(
                 self._transport, self, context, server_side=True, ssl_handshake_timeout=front.PATIENCE
             )
         except (OSError, ssl.SSLError):
             raise Ended from None
-        if transport is None or self.is_lost:
+        finally:
+            if transport is None:  # asyncio tells nobody that a connection is gone whose handshake did not end
+                self.connection_lost(None)
+        if self.is_lost:
             raise Ended
         self._transport, self.is_encrypted = transport, True
 

@@ -4,7 +4,7 @@ answered stays charged, whatever becomes of its transaction.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 from discreet.server.wire import types
 from discreet.server.wire.portals import Held
@@ -26,6 +26,7 @@ from discreet.server.wire.statements import (
     Statement,
 )
 
+MAX_SAVEPOINTS: Final = 500
 Done = tuple[tuple[Field, ...] | None, list[tuple[Any, ...]], str]
 """Columns, rows and the tag that tells that it was done."""
 
@@ -39,10 +40,19 @@ class Transactions:
         """As they are now."""
         self._first = self._before = self._lasting = settings
         """As the connection began, as the transaction began, and as they will be if it ends well."""
+        self._marked = settings
+        """As what was sent at once began."""
+        self._savepoints: list[tuple[str, Settings, Settings]] = []
+
+    def mark(self) -> None:
+        """What is sent at once begins: outside of a transaction it is one, and what it set goes with it if it fails."""
+        self._marked = self.settings
 
     def failed(self) -> None:
         if self.status == "T":
             self.status = "E"
+        elif self.status == "I":
+            self.settings = self._lasting = self._marked
 
     def demand_whole(self, statement: Statement) -> None:
         """Raise in a transaction that failed: only its end is taken."""
@@ -113,6 +123,8 @@ class Transactions:
             self.settings = self._lasting = self._lasting if commits else self._before
             held.close_portals()
         self.status = "I"
+        self._savepoints.clear()
+        self.mark()
         if end.chain:
             self._begin()
         return "COMMIT" if commits else "ROLLBACK"
@@ -120,7 +132,18 @@ class Transactions:
     def _savepoint(self, savepoint: Savepoint) -> str:
         if self.status == "I":
             raise Failed("25P01", f"{savepoint.tag} can only be used in transaction blocks")
-        self.status = "T"
+        if savepoint.tag == "SAVEPOINT":
+            if len(self._savepoints) >= MAX_SAVEPOINTS:
+                raise Failed("53400", f"a transaction has at most {MAX_SAVEPOINTS} savepoints", "release some")
+            self._savepoints.append((savepoint.name, self.settings, self._lasting))
+            return savepoint.tag
+        places = [place for place, (name, _, _) in enumerate(self._savepoints) if name == savepoint.name]
+        if not places:
+            raise Failed("3B001", f'savepoint "{savepoint.name[:60]}" does not exist')
+        if savepoint.tag == "ROLLBACK":
+            _, self.settings, self._lasting = self._savepoints[places[-1]]
+            self.status = "T"
+        del self._savepoints[places[-1] + (savepoint.tag == "ROLLBACK") :]
         return savepoint.tag
 
     def _set(self, statement: Set) -> None:

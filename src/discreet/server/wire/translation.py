@@ -54,9 +54,9 @@ SHARED: Final[tuple[type[Any], ...]] = (
     exp.Identifier, exp.If, exp.ILike, exp.In, exp.Intersect, exp.Is, exp.Join, exp.LT, exp.LTE, exp.Lateral,
     exp.Least, exp.Left, exp.Length, exp.Limit, exp.Literal, exp.LogicalAnd, exp.LogicalOr, exp.Lower, exp.Max, exp.Min,
     exp.Mod, exp.Mul, exp.NEQ, exp.Neg, exp.Not, exp.Null, exp.NullSafeEQ, exp.NullSafeNEQ, exp.Nullif, exp.Offset,
-    exp.Or, exp.Order, exp.Ordered, exp.Paren, exp.RegexpILike, exp.RegexpLike, exp.Replace, exp.Right, exp.RowNumber,
-    exp.Select, exp.Star, exp.StrPosition, exp.Sub, exp.Subquery, exp.Substring, exp.Sum, exp.TableAlias, exp.Trim,
-    exp.Tuple, exp.Union, exp.Unnest, exp.Upper, exp.Values, exp.Var, exp.Where, exp.Window, exp.With,
+    exp.Or, exp.Order, exp.Ordered, exp.Paren, exp.Rank, exp.RegexpILike, exp.RegexpLike, exp.Replace, exp.Right,
+    exp.RowNumber, exp.Select, exp.Star, exp.StrPosition, exp.Sub, exp.Subquery, exp.Substring, exp.Sum, exp.TableAlias,
+    exp.Trim, exp.Tuple, exp.Union, exp.Unnest, exp.Upper, exp.Values, exp.Var, exp.Where, exp.Window, exp.With,
 )  # fmt: skip
 """Nodes that mean the same in both databases."""
 
@@ -92,7 +92,17 @@ def _parsed(text: str) -> list[Any]:
 def _is_about_catalogue(tree: exp.Query) -> bool:
     own = {cte.alias.lower() for cte in tree.find_all(exp.CTE)}
     tables = [table for table in tree.find_all(exp.Table) if isinstance(table.this, exp.Identifier)]
-    return all(_relation(table) is not None or (not table.db and table.name.lower() in own) for table in tables)
+    return all(_relation(table) is not None or _is_own(table, own) for table in tables)
+
+
+def _is_own(table: exp.Table, own: set[str]) -> bool:
+    """Whether a table is one of the question's own WITH. Inside of it the same name is something else."""
+    name, node = table.name.lower(), table.parent
+    while node is not None:
+        if isinstance(node, exp.CTE) and node.alias.lower() == name and not getattr(node.parent, "recursive", False):
+            return False
+        node = node.parent
+    return not table.db and name in own
 
 
 def _relation(table: exp.Table) -> str | None:
