@@ -6,11 +6,13 @@ import json
 import struct
 from contextlib import suppress
 from datetime import date
+from pathlib import Path
 from typing import Any
 
 import psycopg
 import pytest
 
+from discreet.server.wire.statements import Select, statements
 from tests.server.running import Running
 from tests.server.wire.client import (
     address,
@@ -85,6 +87,67 @@ def test_a_cached_answer_has_the_names_that_were_asked_for_now(server: Running) 
         assert [[column.name for column in each.description or ()][1] for each in found] == ["a1", "b1"]
         assert found[0].fetchall() == found[1].fetchall()
     assert charges(server) == before + 1
+
+
+def texts_of(name: str) -> list[str]:
+    path = Path(__file__).parent / "asked" / f"{name}.sql"
+    return [found.text for found in statements(path.read_text(encoding="utf-8")) if isinstance(found, Select)]
+
+
+@pytest.mark.parametrize("name", ["superset"])
+def test_what_tools_ask_of_tables_is_answered(server: Running, name: str) -> None:
+    """As they sent it, in one transaction each, on a connection whose settings say the cost."""
+    with connect(server, autocommit=False, options="-c discreet.epsilon=0.001") as connection:
+        for text in texts_of(name):
+            cursor = connection.execute(text.encode())
+            cursor.fetchall()  # perhaps none: keys and HAVING may leave all out
+            assert cursor.description, text
+            connection.rollback()
+
+
+def test_previews_of_tools_are_refused_in_words_and_free(server: Running) -> None:
+    before = charges(server)
+    with connect(server, options="-c discreet.epsilon=0.001") as connection:
+        for text in texts_of("superset_refused"):
+            with pytest.raises(psycopg.errors.GroupingError, match="never shown"):
+                connection.execute(text.encode())
+    assert charges(server) == before
+
+
+@pytest.mark.parametrize(
+    ("text", "rows"),
+    [
+        ("SELECT ward AS w FROM public.patients GROUP BY ward LIMIT 1000", ["A", "B", "C"]),
+        ("SELECT DISTINCT ward FROM patients ORDER BY 1 DESC", ["C", "B", "A"]),
+        ("SELECT patients.ward FROM patients GROUP BY 1 ORDER BY patients.ward LIMIT 2", ["A", "B"]),
+        ("SELECT ward FROM patients GROUP BY ward LIMIT 0", []),
+    ],
+)
+def test_listed_keys_are_public_and_free(server: Running, text: str, rows: list[str]) -> None:
+    before = charges(server)
+    with connect(server) as connection:
+        assert connection.execute(text.encode()).fetchall() == [(row,) for row in rows]
+    assert charges(server) == before
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "SELECT ward FROM patients WHERE age > 5 GROUP BY ward",
+        "SELECT zip FROM patients GROUP BY zip",
+        "SELECT ward FROM patients GROUP BY zip",
+        "SELECT DISTINCT ward, age FROM patients",
+        "SELECT DISTINCT ward FROM patients, wards",
+        "SELECT ward FROM patients GROUP BY ward ORDER BY zip",
+        "SELECT ward FROM patients GROUP BY ward UNION SELECT zip FROM patients",
+        "SELECT DISTINCT ward FROM patients OFFSET 1",
+    ],
+)
+def test_other_keys_are_not(server: Running, text: str) -> None:
+    before = charges(server)
+    with connect(server) as connection, pytest.raises(psycopg.Error):
+        connection.execute(text.encode())
+    assert charges(server) == before
 
 
 def test_what_it_costs_is_told_beside_the_answer(server: Running) -> None:

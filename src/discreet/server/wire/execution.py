@@ -78,6 +78,10 @@ class Execution:
             if known is not None:
                 return known
             text = probe.text or text
+        keys = await self.light(questions.keys_of, self.dataset, text)
+        if keys is not None:
+            portal.rows, portal.tag = keys[1] if portal.rows is None else portal.rows, "SELECT"
+            return keys[0]
         question = self._asked(text, portal)
         shape = await self._told_where(self.light(question.shape), select.offset)
         return questions.fields_of(shape, with_errors=portal.settings.with_errors)

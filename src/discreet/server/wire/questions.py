@@ -4,19 +4,25 @@ those of HTTP.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date, datetime
 from decimal import Decimal
+from fractions import Fraction
 from typing import Any, Final
 
+import sqlglot
 from pydantic import ValidationError
+from sqlglot import exp
+from sqlglot.errors import SqlglotError
 
 from discreet.answers import Answer
 from discreet.answers.call import Call
 from discreet.answers.frames import Column, columns_of
 from discreet.answers.layout import answer_parts
 from discreet.curator.shape import Shape
+from discreet.policy import Column as PolicyColumn
 from discreet.policy import Kind
 from discreet.server import requests
 from discreet.server.datasets import Caller, Dataset
@@ -174,6 +180,68 @@ def table_fields(dataset: Dataset, table: str) -> tuple[Field, ...] | None:
     if facts is None:
         return None
     return tuple(types.field(each.name, types.OF_KINDS[each.kind]) for each in facts.columns.values())
+
+
+# keys that everybody knows, by which tools offer filters
+
+
+def keys_of(dataset: Dataset, text: str) -> tuple[tuple[Field, ...], list[tuple[Any, ...]]] | None:
+    """`SELECT ward FROM patients GROUP BY ward`, or DISTINCT: the values that the policy lists, for nothing.
+
+    None for all else. Every listed key is in every answer, whatever the rows are, so that this says nothing of them.
+    """
+    if "(" in text or not KEYS.search(text):
+        return None
+    try:
+        trees = sqlglot.parse(text, read="postgres")
+    except SqlglotError:
+        return None
+    tree = trees[0] if len(trees) == 1 else None
+    if not isinstance(tree, exp.Select) or len(tree.expressions) != 1:
+        return None
+    if any(value and name not in PLAIN for name, value in tree.args.items()):
+        return None
+    label, column = tree.expressions[0].alias_or_name, tree.expressions[0].unalias()
+    known = _listed(dataset, tree, column)
+    by = [each.sql().lower() for each in (tree.args["group"].expressions if tree.args.get("group") else [column])]
+    if known is None or len(by) != 1 or by[0] not in ("1", label.lower(), column.sql().lower()):
+        return None
+    rows = _chosen(tree, [_plain(value) for value in known.values or ()], {"1", label.lower(), column.sql().lower()})
+    return None if rows is None else ((types.field(label, types.OF_KINDS[known.kind]),), [(row,) for row in rows])
+
+
+KEYS: Final = re.compile(r"\b(?:group\s+by|distinct)\b", re.IGNORECASE)
+PLAIN: Final = frozenset({"expressions", "from_", "group", "distinct", "order", "limit", "kind"})
+
+
+def _listed(dataset: Dataset, tree: exp.Select, column: Any) -> PolicyColumn | None:
+    """The column, if it is one of a private table, and its values are listed."""
+    table = tree.args["from_"].this if tree.args.get("from_") else None
+    if not isinstance(table, exp.Table) or table.args.get("joins") or not isinstance(column, exp.Column):
+        return None
+    tables = dataset.curator.policy.private_tables.values()
+    named = next((each for each in tables if each.name.lower() == table.name.lower()), None)
+    columns = named.columns.values() if named is not None else ()
+    known = next((each for each in columns if each.name.lower() == column.name.lower()), None)
+    return known if known is not None and known.values and not known.nullable else None
+
+
+def _chosen(tree: exp.Select, values: list[Any], names: set[str]) -> list[Any] | None:
+    """The values in the order that is wanted, and no more than that."""
+    order, limit = tree.args.get("order"), tree.args.get("limit")
+    if order is not None:
+        if len(order.expressions) != 1 or order.expressions[0].this.sql().lower() not in names:
+            return None
+        values = sorted(values, reverse=bool(order.expressions[0].args.get("desc")))
+    if limit is None:
+        return values
+    count = limit.expression
+    is_number = isinstance(count, exp.Literal) and not count.is_string and str(count.this).isdecimal()
+    return values[: int(str(count.this)[:9])] if is_number else None
+
+
+def _plain(value: Any) -> Any:
+    return float(value) if isinstance(value, Fraction) else value
 
 
 # answers as tables

@@ -137,13 +137,13 @@ class Transactions:
                 raise Failed("53400", f"a transaction has at most {MAX_SAVEPOINTS} savepoints", "release some")
             self._savepoints.append((savepoint.name, self.settings, self._lasting))
             return savepoint.tag
-        places = [place for place, (name, _, _) in enumerate(self._savepoints) if name == savepoint.name]
-        if not places:
+        indices = [index for index, (name, _, _) in enumerate(self._savepoints) if name == savepoint.name]
+        if not indices:
             raise Failed("3B001", f'savepoint "{savepoint.name[:60]}" does not exist')
         if savepoint.tag == "ROLLBACK":
-            _, self.settings, self._lasting = self._savepoints[places[-1]]
+            _, self.settings, self._lasting = self._savepoints[indices[-1]]
             self.status = "T"
-        del self._savepoints[places[-1] + (savepoint.tag == "ROLLBACK") :]
+        del self._savepoints[indices[-1] + (savepoint.tag == "ROLLBACK") :]
         return savepoint.tag
 
     def _set(self, statement: Set) -> None:
