@@ -209,7 +209,7 @@ def test_what_cannot_be_written_is_left_alone(policy: Policy, monkeypatch: pytes
         raise OSError(28, "No space left on device")
 
     before = policy.path.read_bytes()
-    monkeypatch.setattr(f"discreet.owner.raising.{call}", fails)
+    monkeypatch.setattr(f"discreet.owner.editing.{call}", fails)
     with pytest.raises(Refused, match="No space left on device"):
         grant_more(policy, 5, "")
     monkeypatch.undo()

@@ -447,7 +447,7 @@ def test_a_policy_file_that_cannot_be_written_is_said_to_the_owner(
         raise OSError(28, "No space left on device")
 
     owner = fresh.visitor(OWNER)
-    monkeypatch.setattr("discreet.owner.raising.tempfile.mkstemp", full)
+    monkeypatch.setattr("discreet.owner.editing.tempfile.mkstemp", full)
     found = owner.send(f"{HOME}/owner/budget", epsilon="40")
     assert found.status_code == 422
     assert "cannot be written here: No space left on device" in found.text

@@ -38,7 +38,7 @@ class ShowUnlessNamed(click.Group):
 
 
 @click.group(
-    cls=ShowUnlessNamed, no_args_is_help=False, short_help="Show what may be spent; `budget raise` to raise it."
+    cls=ShowUnlessNamed, no_args_is_help=False, short_help="Show what may be spent; raise it, lower it, share it."
 )
 def budget() -> None:
     """Show what may be spent, is spent and remains: discreet budget POLICY [ANALYST]."""
@@ -149,6 +149,26 @@ def _tell_grant(policy: Policy, grant: Grant, *, as_json: bool) -> None:
         tell_program({"policy": policy.name, "epsilon": float(grant.epsilon), "delta": delta})
     else:
         click.echo(f"{printable(policy.name)} may spend {shown(grant)} now")
+
+
+@budget.command()
+@policy_argument
+@click.argument("analyst")
+@click.argument("share")
+@json_option
+def share(policy: Path, analyst: str, share: str, as_json: bool) -> None:
+    """Give ANALYST a SHARE of the budget, in POLICY's file: an ε such as 0.5, or a part such as 25%.
+
+    It is put on record when the policy is opened next.
+    """
+    from discreet.owner.editing import add_analyst
+    from discreet.policy import read
+
+    changed = add_analyst(read(policy), analyst, share)
+    if as_json:
+        tell_program({"policy": changed.name, "analyst": analyst, "analysts": list(changed.analysts)})
+    else:
+        click.echo(f"{printable(analyst)} may ask {printable(changed.name)} now, with a token: `discreet token create`")
 
 
 @budget.command()

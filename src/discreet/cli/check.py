@@ -22,12 +22,16 @@ COLOURS: Final = {"error": "red", "warning": "yellow", "note": "cyan"}
 @policy_argument
 @click.option("--suggest", "suggests", is_flag=True, help="Propose contribution bounds instead.")
 @click.option("--epsilon", type=float, help="With --suggest: propose them by private quantiles, for this cost.")
+@click.option(
+    "--acknowledge", "known", multiple=True, metavar="FINDING", help="Write into POLICY that this is known and meant so."
+)
 @json_option
-def check(policy: Path, suggests: bool, epsilon: float | None, as_json: bool) -> int:
+def check(policy: Path, suggests: bool, epsilon: float | None, known: tuple[str, ...], as_json: bool) -> int:
     """Look for mistakes in POLICY, beside its sources.
 
     For the owner only: what is found tells exact figures of the data. Ends with 3 if there are errors. What is known
-    and meant so is named in the policy, as it is shown here: acknowledged = ["tables.visits.max_rows: cut-rows"].
+    and meant so is named in the policy, as it is shown here: acknowledged = ["tables.visits.max_rows: cut-rows"]. With
+    --acknowledge it is written there, and nothing is looked for.
 
     With --suggest, propose max_rows and max_groups: from exact values, or with --epsilon by private quantiles, which
     are charged and may be shared.
@@ -37,7 +41,12 @@ def check(policy: Path, suggests: bool, epsilon: float | None, as_json: bool) ->
 
     if epsilon is not None and not suggests:
         raise click.UsageError("--epsilon is the cost of suggestions: add --suggest")
+    if known and suggests:
+        raise click.UsageError("--acknowledge and --suggest are two things: do one after the other")
     declared = read(policy)
+    if known:
+        _acknowledge(declared, known, as_json=as_json)
+        return 0
     if suggests:
         _suggest(declared, epsilon, as_json=as_json)
         return 0
@@ -56,6 +65,17 @@ def check(policy: Path, suggests: bool, epsilon: float | None, as_json: bool) ->
         known = f"; {len(looked.acknowledged)} acknowledged" if looked.acknowledged else ""
         click.secho(f"{summary}{known}", bold=True)
     return REFUSED if counts["error"] else 0
+
+
+def _acknowledge(policy: Policy, findings: tuple[str, ...], *, as_json: bool) -> None:
+    from discreet.owner.editing import acknowledge
+
+    for finding in findings:
+        policy = acknowledge(policy, finding)
+    if as_json:
+        tell_program({"policy": policy.name, "acknowledged": list(policy.acknowledged)})
+    else:
+        click.echo(f"{printable(policy.name)} acknowledges {counted(len(policy.acknowledged), 'finding')} now")
 
 
 def _suggest(policy: Policy, epsilon: float | None, *, as_json: bool) -> None:

@@ -23,6 +23,13 @@ UNNAMED = "policy"
 @click.option("-o", "--output", type=click.Path(path_type=Path), help="Where to write it; else it is printed.")
 @click.option("--name", help="What to call the data; else the name of the file.")
 @click.option("--unit", metavar="COLUMN", help="The column that names whom to protect; else it is left to decide.")
+@click.option(
+    "--decide",
+    "decisions",
+    multiple=True,
+    metavar="KEY=VALUE",
+    help="What you decide, as the policy says it: 'tables.visits.max_rows = 20', 'tables.visits.columns.notes = false'.",
+)
 @json_option
 def init(
     sources: tuple[str, ...],
@@ -30,18 +37,20 @@ def init(
     output: Path | None,
     name: str | None,
     unit: str | None,
+    decisions: tuple[str, ...],
     as_json: bool,
 ) -> None:
     """Draft a policy for each SOURCE: files (.csv, .parquet, .duckdb), patterns like "visits-*.parquet", or databases
     like postgresql://reader@host/clinic (with #clinic.visits for one table).
 
-    Nothing is read from the data but names and types of columns. What only you can decide is left open.
+    Nothing is read from the data but names and types of columns. What only you can decide is left open, unless --decide
+    says it, once for each: the line that the policy would have, or false for a table or column that is to be left out.
     """
     if bool(sources) == (metadata is not None):
         raise click.UsageError("name the sources, or --from-smartnoise FILE, and not both")
-    if metadata and unit:
-        raise click.UsageError("--unit is for sources: SmartNoise's YAML names the unit itself")
-    text = _imported(metadata, name) if metadata else _drafted(sources, name, output, unit)
+    if metadata and (unit or decisions):
+        raise click.UsageError("--unit and --decide are for sources: SmartNoise's YAML says it itself")
+    text = _imported(metadata, name) if metadata else _drafted(sources, name, output, unit, decisions)
     if output:
         write_new(output, text)
     undecided = _undecided(text, output or Path(f"{UNNAMED}.toml"))
@@ -66,11 +75,14 @@ def _imported(metadata: Path, name: str | None) -> str:
     return from_smartnoise(metadata, name)
 
 
-def _drafted(sources: tuple[str, ...], name: str | None, output: Path | None, unit: str | None) -> str:
+def _drafted(
+    sources: tuple[str, ...], name: str | None, output: Path | None, unit: str | None, decisions: tuple[str, ...]
+) -> str:
+    from discreet.owner.decisions import read_decisions
     from discreet.owner.draft import draft
 
-    folder = output.absolute().parent if output else None
-    return draft(sources, name or (output.stem if output else UNNAMED), folder=folder, unit=unit)
+    folder, called = output.absolute().parent if output else None, name or (output.stem if output else UNNAMED)
+    return draft(sources, called, folder=folder, unit=unit, decisions=read_decisions(decisions))
 
 
 def _undecided(text: str, path: Path) -> tuple[Finding, ...]:

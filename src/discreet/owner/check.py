@@ -73,25 +73,26 @@ def check(policy: Policy) -> tuple[Finding, ...]:
 def checked(policy: Policy) -> Checked:
     """All findings. What the policy acknowledges is set apart, unless it is an error."""
     with inspected(policy) as inspection:
-        findings = [replace(finding, lint=_named(lint)) for lint in LINTS for finding in lint(inspection)]
+        findings = [replace(finding, lint=name_of(lint)) for lint in LINTS for finding in lint(inspection)]
     order = list(Severity)
     findings.sort(key=lambda finding: order.index(finding.severity))
-    known = [each for each in findings if each.severity is not Severity.ERROR and _key(each) in policy.acknowledged]
+    known = [each for each in findings if each.severity is not Severity.ERROR and key_of(each) in policy.acknowledged]
     rest = [finding for finding in findings if finding not in known]
     return Checked((*rest, *_outdated(policy, findings)), tuple(known))
 
 
-def _named(lint: Lint) -> str:
+def name_of(lint: Lint) -> str:
+    """A lint as policies name it."""
     return lint.__name__.replace("_", "-")
 
 
-def _key(finding: Finding) -> str:
+def key_of(finding: Finding) -> str:
     """A finding as the policy acknowledges it. Figures are not in it: they change with the data."""
     return f"{finding.where}: {finding.lint}"
 
 
 def _outdated(policy: Policy, findings: list[Finding]) -> Iterator[Finding]:
-    keys = {_key(finding) for finding in findings}
+    keys = {key_of(finding) for finding in findings}
     for key in policy.acknowledged:
         if key not in keys:
             message = f"{shown(key)} is not found, or not any more"

@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Final
+from typing import Final, Literal
 
 import duckdb
 
@@ -25,8 +25,9 @@ from discreet.engines.problems import SourceError
 from discreet.engines.sources import described, owned
 from discreet.engines.staging import described_tables
 from discreet.engines.text import attached_table, reading_parquet
+from discreet.owner.decisions import Decisions, demand_known
 from discreet.owner.names import is_identifier, likely_kind, named_thing
-from discreet.owner.toml import Names, head, is_name, key, line, quoted
+from discreet.owner.toml import Names, head, is_name, key, line, quoted, value
 from discreet.policy import Finding, Format, Kind, PolicyError, Source
 from discreet.policy.databases import address, as_written, is_address, read_address, read_table
 from discreet.policy.document import label
@@ -63,6 +64,16 @@ _EXAMPLES: Final = {
     Kind.TEXT: 'type = "text"',
     Kind.BOOLEAN: 'type = "boolean"',
 }
+_OPEN: Final = (
+    "# A draft, made from names and types alone: nothing in it was read from the data.",
+    "# Whoever may ask questions can read it. Remove the # of what you decide:",
+    '#   unit      the column that names whom you protect; "row" if every row is its own; or public = true',
+    "#   min, max  from what is known about such values, never from the data",
+)
+_DECIDED: Final = (
+    "# Made from names and types of columns, and from what its owner decided.",
+    "# Whoever may ask questions can read it: see that nothing in it was read off the data.",
+)
 _UNIT: Final = "decide: the column that names whom you protect"
 
 
@@ -84,37 +95,68 @@ class Described:
         return [column for column in self.columns if is_identifier(column) and is_name(column)]
 
 
-def draft(sources: Sequence[str], name: str, *, folder: Path | None = None, unit: str | None = None) -> str:
+def draft(
+    sources: Sequence[str],
+    name: str,
+    *,
+    folder: Path | None = None,
+    unit: str | None = None,
+    decisions: Decisions | None = None,
+) -> str:
     """A policy for these files, to be completed by their owner. Paths are written as seen from the policy's folder.
 
     `unit` is the column that names whom to protect, where the owner has said so; else one is only suggested.
+    `decisions` are what else the owner has decided: what is not among them is left open, as a comment.
     """
-    here = Path.cwd() if folder is None else folder
-    tables = list(_described(sources))
+    here, decided = Path.cwd() if folder is None else folder, decisions or {}
+    tables = list(described_sources(sources))
+    demand_known(decided, {table.name: list(table.columns) for table in tables})
     if unit is not None:
         _demand_column(unit, tables)
         tables = [replace(table, unit=table.spelling(unit)) for table in tables]
     counts = Counter(column.lower() for table in tables for column in table.identifiers)
     likely = unit or (counts.most_common(1)[0][0] if counts else "")
     lines = [
-        "# A draft, made from names and types alone: nothing in it was read from the data.",
-        "# Whoever may ask questions can read it. Remove the # of what you decide:",
-        '#   unit      the column that names whom you protect; "row" if every row is its own; or public = true',
-        "#   min, max  from what is known about such values, never from the data",
+        *(_DECIDED if decided else _OPEN),
         "",
-        *head(name, named_thing(likely), decided=unit is not None),
+        *head(name, named_thing(likely), decided=unit is not None, decisions=decided),
     ]
     for table in tables:
-        lines += ["", *_table(table, likely, here)]
+        lines += ["", *_table(table, likely, here, decided.get("tables", {}).get(table.name, {}))]
+    for analyst, share in decided.get("analysts", {}).items():
+        lines += ["", f"[analysts.{key(analyst)}]", *(f"{key(each)} = {value(said)}" for each, said in share.items())]
     return "\n".join(lines) + "\n"
 
 
-def _table(table: Described, likely: str, folder: Path) -> Iterator[str]:
+def _table(table: Described, likely: str, folder: Path, decided: Decisions | Literal[False]) -> Iterator[str]:
+    if decided is False:
+        yield line(f"# [tables.{key(table.name)}]", "left out")
+        return
     yield f"[tables.{key(table.name)}]"
     login = table.source.login
     yield f"source = {quoted(as_written(login) if login else _seen_from(folder, table.source.path))}"
     if table.source.table is not None:
         yield f"table = {quoted(table.source.table or '')}"
+    said = {each: given for each, given in decided.items() if each != "columns"}
+    yield from _unit(table, likely) if not said.keys() & {"unit", "public"} else ()
+    yield from (f"{key(each)} = {value(given)}" for each, given in said.items())
+    yield line(f"[tables.{key(table.name)}.columns]", "only declared columns exist for analysts")
+    columns, unit = decided.get("columns", {}), said.get("unit", table.unit)
+    for column, held in table.columns.items():
+        if column in columns:
+            yield _decided_column(column, columns[column])
+        elif column == unit:
+            yield line(f"# {key(column)}", "the unit: it need not be declared")
+        else:
+            yield _column(column, held, table.source.format)
+
+
+def _decided_column(column: str, given: Decisions | Literal[False]) -> str:
+    return line(f"# {key(column)}", "left out") if given is False else f"{key(column)} = {value(given)}"
+
+
+def _unit(table: Described, likely: str) -> Iterator[str]:
+    """Whose the rows are, where that is left to decide."""
     unit = table.unit or table.spelling(likely) or next(iter(table.identifiers), "")
     others = [column for column in table.identifiers if column != unit]
     also = f"; or {', '.join(map(key, others))}" if others else ""
@@ -123,12 +165,6 @@ def _table(table: Described, likely: str, folder: Path) -> Iterator[str]:
     else:
         yield f"unit = {quoted(table.unit)}"
     yield line("# max_rows = 1", "decide: how many rows of one unit are ever read")
-    yield line(f"[tables.{key(table.name)}.columns]", "only declared columns exist for analysts")
-    for column, held in table.columns.items():
-        if column == table.unit:
-            yield line(f"# {key(column)}", "the unit: it need not be declared")
-        else:
-            yield _column(column, held, table.source.format)
 
 
 def _column(column: str, held: str, form: Format) -> str:
@@ -139,10 +175,15 @@ def _column(column: str, held: str, form: Format) -> str:
         return line(f"# {key(column)}", "an identifier: best left out")
     if form is Format.CSV:
         return line(f"# {key(column)} = {{ {_EXAMPLES[likely_kind(column)]} }}", "decide: a guess from the name")
-    kind = KINDS.get(re.sub(r"\(.*\)$", "", held, flags=re.DOTALL))
+    kind = kind_of(held)
     if kind is None:
         return line(f"# {key(column)}", "has a type that no policy can declare")
     return line(f'{key(column)} = {{ type = "{kind}" }}', ADVICE[kind].format(key(column)))
+
+
+def kind_of(held: str) -> Kind | None:
+    """What a type of a source is called in a policy; None if no policy can declare it."""
+    return KINDS.get(re.sub(r"\(.*\)$", "", held, flags=re.DOTALL))
 
 
 def _demand_column(column: str, tables: Sequence[Described]) -> None:
@@ -153,7 +194,8 @@ def _demand_column(column: str, tables: Sequence[Described]) -> None:
         )
 
 
-def _described(sources: Iterable[str]) -> Iterator[Described]:
+def described_sources(sources: Iterable[str]) -> Iterator[Described]:
+    """The tables of these sources, as they are now: names and types alone."""
     names = Names()
     with connect() as connection:
         for index, given in enumerate(sources):

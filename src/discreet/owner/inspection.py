@@ -217,6 +217,18 @@ class Inspection:
         units = f"SELECT {counts} FROM ({self._with_units(table, owner.column, keys)}) WHERE u IS NOT NULL GROUP BY u"
         return dict(zip(keys, map(int, self._row(table, f"SELECT {usual} FROM ({units})")), strict=True))
 
+    def kept(self, table: Table, limits: Sequence[int]) -> dict[int, float]:
+        """Of a private table, for each limit of rows per unit, the part of the rows that would be read; nothing if
+        units are rows, or nothing can be said.
+        """
+        owner = table.owner
+        if owner is None or owner.column is None or self.units(table) is None or table.name in self.failures:
+            return {}
+        parts = ", ".join(f"sum(least(n, {int(limit)})) / sum(n)" for limit in limits)
+        counted = f"SELECT count(*) AS n FROM ({self._with_units(table, owner.column, [])}) WHERE u IS NOT NULL GROUP BY u"
+        row = self._row(table, f"SELECT {parts} FROM ({counted})")
+        return {limit: float(part) for limit, part in zip(limits, row, strict=True) if part is not None}
+
     def way(self, table: Table) -> list[tuple[Table, str]]:
         """The columns that lead from a row to its unit, each with the table that holds it."""
         owner, holder, way = table.owner, table, []

@@ -111,11 +111,11 @@ def _guarantee(policy: Policy, balance: Balance) -> dict[str, Any]:
             "most": policy.budget.max_windows or (life.most if life else 1),
         },
         "units": {unit: asdict(amount) for unit, amount in balance.units.items()},
-        "means": {"budget": _belief(total, halved=True), "spent": _belief(spent)},
+        "means": {"budget": belief(total, halved=True), "spent": belief(spent)},
     }
 
 
-def _belief(amount: Amount, *, halved: bool = False) -> dict[str, float]:
+def belief(amount: Amount, *, halved: bool = False) -> dict[str, float]:
     """What somebody believes at most, who held it as likely as not that a certain unit is in the data."""
     delta = Fraction(repr(amount.delta or 0.0)) / (2 if halved else 1)  # the other half turns ρ into ε
     rho = None if amount.rho is None else Fraction(repr(amount.rho))

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Final
+from collections.abc import Callable, Mapping
+from datetime import date, datetime, time
+from typing import Any, Final
 
 from discreet.policy.problems import shown_key
 from discreet.policy.section import RuleError, identifier
@@ -32,6 +34,33 @@ def key(name: str) -> str:
     ('age', '"first name"')
     """
     return name if shown_key(name) == name else quoted(name)
+
+
+def value(given: object) -> str:
+    """A value as TOML writes it, on one line.
+
+    >>> value({"min": 0, "max": 0.5}), value(["F", "M"]), value(True), value({})
+    ('{ min = 0, max = 0.5 }', '["F", "M"]', 'true', '{}')
+    """
+    return _WRITERS[type(given)](given)
+
+
+def _inline(given: dict[str, Any]) -> str:
+    fields = ", ".join(f"{key(name)} = {value(each)}" for name, each in given.items())
+    return f"{{ {fields} }}" if fields else "{}"
+
+
+_WRITERS: Final[dict[type, Callable[[Any], str]]] = {
+    str: quoted,
+    bool: lambda given: "true" if given else "false",
+    int: repr,
+    float: repr,
+    date: date.isoformat,
+    datetime: datetime.isoformat,
+    time: time.isoformat,
+    list: lambda given: f"[{', '.join(map(value, given))}]",
+    dict: _inline,
+}
 
 
 def is_name(text: str) -> bool:
@@ -70,15 +99,26 @@ class Names:
         return name
 
 
-def head(name: str, unit: str, *, decided: bool = False) -> list[str]:
-    """The beginning of a draft: what nobody but the owner can decide."""
+def head(name: str, unit: str, *, decided: bool = False, decisions: Mapping[str, Any] | None = None) -> list[str]:
+    """The beginning of a draft: what nobody but the owner can decide, and what the owner has decided."""
+    known = decisions or {}
+    budget, units = known.get("budget", {}), {**({"name": unit} if decided else {}), **known.get("unit", {})}
     return [
         f"name = {quoted(name)}",
+        *(f"{each} = {value(known[each])}" for each in ("max_cost", "implicit_bounds") if each in known),
         "",
         "[budget]",
-        line("# epsilon = 1.0", "decide: all that may ever be spent; usual are 0.1 to 10"),
-        line("# delta = 1e-9", "leave out for pure ε; else far below 1 / (number of units)"),
+        *([] if "epsilon" in budget else _UNDECIDED_BUDGET),
+        *(line(f"{key(each)} = {value(given)}", _SAID.get(each, "")) for each, given in budget.items()),
         "",
         "[unit]",
-        f"name = {quoted(unit)}" if decided else line(f"# name = {quoted(unit)}", "decide: whom or what you protect"),
+        *([] if "name" in units else [line(f"# name = {quoted(unit)}", "decide: whom or what you protect")]),
+        *(f"{key(each)} = {value(given)}" for each, given in units.items()),
     ]
+
+
+_SAID: Final = {"epsilon": "all answers to everybody together, for ever"}
+_UNDECIDED_BUDGET: Final = (
+    line("# epsilon = 1.0", "decide: all that may ever be spent; usual are 0.1 to 10"),
+    line("# delta = 1e-9", "leave out for pure ε; else far below 1 / (number of units)"),
+)

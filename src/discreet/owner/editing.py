@@ -1,0 +1,170 @@
+"""Changes of a policy file: one place of it changes, and all else stays as its owner wrote it.
+
+The changed text is read before it is written: unless it says what was there and the one change, nothing is written. A
+file that somebody edited meanwhile is left alone, and so is one that says things in a way that is not understood here.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import tempfile
+import tomllib
+from codecs import BOM_UTF8
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import replace
+from errno import EMLINK
+from pathlib import Path
+from typing import Final
+
+from discreet.errors import Refused
+from discreet.files import locked
+from discreet.owner.check import LINTS, name_of
+from discreet.owner.toml import key, quoted
+from discreet.policy import Percentage, Policy, PolicyError, Share, parse
+from discreet.policy.section import RuleError, epsilon, identifier, percent, text
+
+BY_HAND: Final = "write it into the policy file yourself"
+LONGEST: Final = 1000
+_LIST: Final = re.compile(r"(?m)^[ \t]*acknowledged[ \t]*=[ \t]*\[")
+_OPENING: Final = re.compile(r"(?:[ \t]*(?:#[^\n]*)?\n)*")
+"""Comments and empty lines at the top of a file."""
+
+
+def acknowledge(policy: Policy, finding: str) -> Policy:
+    """Write a finding of `check` into the policy as known and meant so; the policy that says it."""
+    where, colon, lint = finding.rpartition(": ")
+    if not (where and colon and where.isprintable() and len(finding) <= LONGEST and lint in map(name_of, LINTS)):
+        raise Refused(
+            "policy",
+            "this is no finding that could be acknowledged",
+            "write it as `discreet check` shows it, such as 'tables.visits.max_rows: cut-rows'",
+        )
+    if finding in policy.acknowledged:
+        return policy
+    wanted = (*policy.acknowledged, finding)
+    return _written(policy, lambda before: _with_list(before, wanted), replace(policy, acknowledged=wanted))
+
+
+def add_analyst(policy: Policy, name: str, share: str) -> Policy:
+    """Write an analyst with a share into the policy: an ε such as 0.5, or a part of the budget such as 25 %."""
+    try:
+        part = _share(share)
+        text(identifier(name))
+    except (RuleError, ValueError) as wrong:
+        fix = getattr(wrong, "fix", "") or "write a share such as 0.5, or 25 %"
+        raise Refused("policy", f"this cannot be written into the policy: {wrong}", fix) from None
+    if name in policy.analysts:
+        raise Refused("policy", "there is an analyst of this name already", "change the share in the policy file")
+    value = f'share = "{share.strip()}"' if isinstance(part, Percentage) else f"epsilon = {float(part)!r}"
+    more = f"\n[analysts.{key(name)}]\n{value}\n"
+    wanted = replace(policy, analysts={**policy.analysts, name: part})
+    return _written(policy, lambda before: f"{before.rstrip()}\n{more}", wanted)
+
+
+def _share(written: str) -> Share:
+    """What an analyst may spend, as somebody writes it."""
+    if "%" in written:
+        return Percentage(percent(written.strip()))
+    try:
+        return epsilon(float(written))
+    except ValueError:
+        raise RuleError("the share is no positive number", "write a share such as 0.5, or 25 %") from None
+
+
+def _written(policy: Policy, change: Callable[[str], str], wanted: Policy) -> Policy:
+    with changing(policy, change, lambda changed: changed == wanted) as changed:
+        return changed
+
+
+def _with_list(before: str, findings: tuple[str, ...]) -> str:
+    listed = f"acknowledged = [{', '.join(map(quoted, findings))}]"
+    found = _LIST.search(before)
+    if found is None:
+        opening = _OPENING.match(before)
+        begins = opening.end() if opening else 0
+        return f"{before[:begins]}{listed}\n{before[begins:]}"
+    for end in re.finditer(r"\]", before[found.end() :]):
+        ends = found.end() + end.end()
+        with suppress(ValueError):
+            tomllib.loads(before[found.start() : ends])
+            return f"{before[: found.start()]}{listed}{before[ends:]}"
+    return before
+
+
+@contextmanager
+def changing(
+    policy: Policy, change: Callable[[str], str], is_meant: Callable[[Policy], bool], by_hand: str = BY_HAND
+) -> Iterator[Policy]:
+    """The policy as it is after the change, which is written; if what is done then fails, the file is put back."""
+    try:
+        policy.state.mkdir(mode=0o700, parents=True, exist_ok=True)
+        with locked(policy.state / "raise.lock"):  # who fails puts the file back: it must be nobody else's by then
+            before = policy.path.read_bytes()
+            content, changed = _changed(policy, before, change, by_hand)
+            if not is_meant(changed):
+                raise Refused("policy", "the policy file is not what is served", "open it again, and change it then")
+            _write_or_refuse(policy.path, content, by_hand)
+            try:
+                yield changed
+            except BaseException:
+                write(policy.path, before)
+                raise
+    except OSError as wrong:
+        raise Refused("policy", f"the policy cannot be changed here: {wrong.strerror}", by_hand) from None
+
+
+def _changed(policy: Policy, before: bytes, change: Callable[[str], str], by_hand: str) -> tuple[bytes, Policy]:
+    encoding = "utf-8-sig" if before.startswith(BOM_UTF8) else "utf-8"
+    try:
+        content = change(before.decode(encoding)).encode(encoding)
+        return content, parse(content, policy.path)
+    except UnicodeError:
+        raise Refused("policy", "the policy file is not UTF-8", by_hand) from None
+    except PolicyError as wrong:
+        problem = wrong.problems[0]
+        raise Refused("policy", f"the policy file cannot be changed here: {problem.reason}", by_hand) from None
+
+
+def _write_or_refuse(path: Path, content: bytes, by_hand: str) -> None:
+    try:
+        write(path, content)
+    except OSError as wrong:
+        raise Refused("policy", f"the policy file cannot be written here: {wrong.strerror}", by_hand) from None
+
+
+def write(path: Path, content: bytes) -> None:
+    """All of it or nothing, with the rights that the file had."""
+    path = path.resolve()
+    known = path.stat()
+    if known.st_nlink > 1:
+        raise OSError(EMLINK, "it has several names (hard links), and would keep one of them")
+    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}-")
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        if (known.st_uid, known.st_gid) != (os.geteuid(), os.getegid()):
+            with suppress(PermissionError):
+                os.chown(name, known.st_uid, known.st_gid)
+        os.chmod(name, known.st_mode & 0o777)
+        os.replace(name, path)
+    except BaseException:
+        Path(name).unlink(missing_ok=True)
+        raise
+
+
+def write_new(path: Path, content: bytes) -> None:
+    """A file that was not there: all of it or nothing, and never in the place of another. `FileExistsError` then."""
+    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}-")
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        os.chmod(name, 0o644)
+        os.link(name, path)
+    finally:
+        Path(name).unlink(missing_ok=True)
