@@ -23,7 +23,11 @@ COLOURS: Final = {"error": "red", "warning": "yellow", "note": "cyan"}
 @click.option("--suggest", "suggests", is_flag=True, help="Propose contribution bounds instead.")
 @click.option("--epsilon", type=float, help="With --suggest: propose them by private quantiles, for this cost.")
 @click.option(
-    "--acknowledge", "known", multiple=True, metavar="FINDING", help="Write into POLICY that this is known and meant so."
+    "--acknowledge",
+    "known",
+    multiple=True,
+    metavar="FINDING",
+    help="Write into POLICY that this is known and meant so.",
 )
 @json_option
 def check(policy: Path, suggests: bool, epsilon: float | None, known: tuple[str, ...], as_json: bool) -> int:
@@ -62,8 +66,8 @@ def check(policy: Path, suggests: bool, epsilon: float | None, known: tuple[str,
         for finding in findings:
             _tell(finding)
         summary = ", ".join(counted(count, severity) for severity, count in counts.items())
-        known = f"; {len(looked.acknowledged)} acknowledged" if looked.acknowledged else ""
-        click.secho(f"{summary}{known}", bold=True)
+        apart = f"; {len(looked.acknowledged)} acknowledged" if looked.acknowledged else ""
+        click.secho(f"{summary}{apart}", bold=True)
     return REFUSED if counts["error"] else 0
 
 

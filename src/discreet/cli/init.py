@@ -28,7 +28,7 @@ UNNAMED = "policy"
     "decisions",
     multiple=True,
     metavar="KEY=VALUE",
-    help="What you decide, as the policy says it: 'tables.visits.max_rows = 20', 'tables.visits.columns.notes = false'.",
+    help="What you decide, as the policy says it: 'tables.visits.max_rows = 20', 'tables.visits.columns.age = false'.",
 )
 @json_option
 def init(

@@ -27,6 +27,7 @@ COMMANDS: Final = {
     "tables": "discreet.cli.tables:tables",
     "check": "discreet.cli.check:check",
     "init": "discreet.cli.init:init",
+    "desk": "discreet.cli.desk:desk",
     "refresh": "discreet.cli.refresh:refresh",
     "stream": "discreet.cli.stream:stream",
     "budget": "discreet.cli.budget:budget",

@@ -31,8 +31,11 @@ if TYPE_CHECKING:
     type=click.Choice(["padded", "exact"]),
     help="Send traces and metrics to the collector of the OTEL_* variables; exact times are as private as the rows.",
 )
+@click.option("--backups", type=click.Path(path_type=Path, file_okay=False), help="Where owners may back up ledgers.")
 @click.option("--demo", is_flag=True, help="Make tokens that end with the server; without POLICY, a hospital to try.")
-def serve(policies: tuple[Path, ...], demo: bool, names: tuple[str, ...], **where: object) -> None:
+def serve(
+    policies: tuple[Path, ...], demo: bool, names: tuple[str, ...], backups: Path | None, **where: object
+) -> None:
     """Answer questions about each POLICY over HTTP, until Ctrl-C.
 
     Whoever asks needs a token: see discreet token --help. With --demo tokens are made and shown, for this machine only.
@@ -72,7 +75,7 @@ def serve(policies: tuple[Path, ...], demo: bool, names: tuple[str, ...], **wher
         for who, token in made:
             click.echo(f"{printable(who):<24} {url}/sign-in#{token}")
 
-    run(datasets, listening, tell)
+    run(datasets, listening, tell, backups=backups)
 
 
 def _psql(where: Listening, port: int, datasets: Iterable[str]) -> str:

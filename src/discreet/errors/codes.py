@@ -31,7 +31,7 @@ _RELEASES = "18-releases"
 _FEDERATED, _SURVEYS = "23-federated", "24-surveys"
 _STREAMS, _BLOCKS = "30-models-on-streams", "29-streams"
 _MEASURES, _LIMITS = "33-measures", "39-what-a-query-may-cost"
-_STORY, _OPERATIONS = "40-the-ledger-as-a-story", "44-signing-in-and-watching"
+_STORY, _OPERATIONS, _DESK = "40-the-ledger-as-a-story", "44-signing-in-and-watching", "43-the-desk"
 _LOSSES, _COSTS = "09-what-is-not-covered", "03-choosing-epsilon"
 
 CODES: Final[dict[str, Code]] = {
@@ -111,8 +111,13 @@ CODES: Final[dict[str, Code]] = {
     "wrong-round": Code("a message belongs to another round or step, or came already", _FEDERATED, 409),
     # owners
     "not-a-raise": Code("a raise is more than what is on record, and a lower budget less", _OWNER),
+    "draft-changed": Code("a policy that is being written was changed in another tab, or its files were", _DESK, 409),
+    "file-unknown": Code("the folder of the desk offers no such file", _DESK, 404),
     "policy": Code("the policy does not allow it, or cannot be used", _OWNER),
+    "policy-exists": Code("there is a file of that name, and a desk overwrites none", _DESK, 409),
     "rows-invalid": Code("dummy data are asked for in a number that makes no sense", _OWNER),
+    "source-unreadable": Code("a source cannot be read; for the owner", _DESK),
+    "unknown-draft": Code("the desk has no such draft", _DESK, 404),
     # measures of tables that were to be anonymous
     "anonymity-unreachable": Code("no generalisation of the table has the wanted k, l and t", _MEASURES),
     "table-invalid": Code("a table, or what is wanted of it, cannot be measured", _MEASURES),

@@ -1,7 +1,7 @@
 """What an owner decided about a draft, in the policy's own words: values, under the keys that the policy has for them.
 
-`tables.visits.columns.notes = false` leaves a column out, `tables.visits = false` a table. The desk decides by forms and
-`discreet init --decide` by lines of TOML: both become the same mapping, and the same mapping becomes the same policy.
+`tables.visits.columns.notes = false` leaves a column out, `tables.visits = false` a table. The desk decides by forms,
+and `discreet init --decide` by lines of TOML: both become one mapping, and that one policy.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from discreet.policy.document import document
 from discreet.policy.problems import choices, key_path, noun
 
 Decisions = Mapping[str, Any]
-DECIDED: Final = ("budget", "unit", "tables", "analysts", "implicit_bounds", "max_cost")
+DECIDED: Final = ("budget", "unit", "tables", "analysts", "implicit_bounds", "max_cost", "acknowledged")
 """What a draft leaves to its owner."""
 _SECTIONS: Final = ("budget", "unit", "tables", "analysts")
 _WHERE: Final = "--decide"
@@ -90,8 +90,8 @@ def demand_known(decided: Decisions, held: Mapping[str, Sequence[str]]) -> None:
 def lines_of(decided: Decisions) -> list[str]:
     """The same as lines, one for each decision.
 
-    >>> lines_of({"budget": {"epsilon": 1.0}, "tables": {"t": {"columns": {"age": {"min": 0, "max": 120}, "ssn": False}}}})
-    ['budget.epsilon = 1.0', 'tables.t.columns.age = { min = 0, max = 120 }', 'tables.t.columns.ssn = false']
+    >>> lines_of({"budget": {"epsilon": 1.0}, "tables": {"t": {"columns": {"age": {"min": 0, "max": 9}, "id": False}}}})
+    ['budget.epsilon = 1.0', 'tables.t.columns.age = { min = 0, max = 9 }', 'tables.t.columns.id = false']
     """
     return [f"{'.'.join(map(key, path))} = {value(given)}" for path, given in _leaves(decided, ())]
 

@@ -225,7 +225,9 @@ class Inspection:
         if owner is None or owner.column is None or self.units(table) is None or table.name in self.failures:
             return {}
         parts = ", ".join(f"sum(least(n, {int(limit)})) / sum(n)" for limit in limits)
-        counted = f"SELECT count(*) AS n FROM ({self._with_units(table, owner.column, [])}) WHERE u IS NOT NULL GROUP BY u"
+        counted = (
+            f"SELECT count(*) AS n FROM ({self._with_units(table, owner.column, [])}) WHERE u IS NOT NULL GROUP BY u"
+        )
         row = self._row(table, f"SELECT {parts} FROM ({counted})")
         return {limit: float(part) for limit, part in zip(limits, row, strict=True) if part is not None}
 

@@ -1,7 +1,7 @@
 """What an owner did at a desk, as the commands that do the same; and those as a script, and as a notebook.
 
 A step is a list of words as a program gets them: nothing in it is ever read as code by a shell, by Python or by a
-notebook, whatever files and columns are called. Tokens are made anew by whoever runs it, and their texts are in no step.
+notebook, whatever files and columns are called. Tokens are made anew by whoever runs it: their texts are in no step.
 """
 
 from __future__ import annotations
@@ -75,6 +75,13 @@ class Steps:
             return []
         return [step for step in map(_step, lines) if step is not None]
 
+    def from_the_start(self, policy: Policy) -> list[Step]:
+        """All steps, with a remark where the policy itself was written elsewhere."""
+        steps = self.all()
+        if steps and steps[0].words[:1] == ("init",):
+            return steps
+        return [Step(remark=f"{beside(policy)} was there before: put it beside this file first"), *steps]
+
 
 def _step(line: str) -> Step | None:
     try:
@@ -114,7 +121,9 @@ def notebook(steps: Sequence[Step], policy: Policy) -> str:
     for number, cell in enumerate(cells):
         cell["id"] = f"step-{number}"
     kernel = {"display_name": "Python 3", "language": "python", "name": "python3"}
-    return json.dumps({"cells": cells, "metadata": {"kernelspec": kernel}, "nbformat": 4, "nbformat_minor": 5}, indent=1)
+    return json.dumps(
+        {"cells": cells, "metadata": {"kernelspec": kernel}, "nbformat": 4, "nbformat_minor": 5}, indent=1
+    )
 
 
 def _cell(kind: str, source: str) -> dict[str, Any]:

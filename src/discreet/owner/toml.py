@@ -105,7 +105,11 @@ def head(name: str, unit: str, *, decided: bool = False, decisions: Mapping[str,
     budget, units = known.get("budget", {}), {**({"name": unit} if decided else {}), **known.get("unit", {})}
     return [
         f"name = {quoted(name)}",
-        *(f"{each} = {value(known[each])}" for each in ("max_cost", "implicit_bounds") if each in known),
+        *(
+            f"{each} = {value(known[each])}"
+            for each in ("max_cost", "implicit_bounds", "acknowledged")
+            if each in known
+        ),
         "",
         "[budget]",
         *([] if "epsilon" in budget else _UNDECIDED_BUDGET),

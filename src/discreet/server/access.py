@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from typing import Annotated, Any, Final
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
-from fastapi import Depends, Path, Request
+from fastapi import Depends, Request
+from fastapi import Path as InPath
 from fastapi.security import HTTPBearer
 
 from discreet.errors import Refused
@@ -19,7 +21,12 @@ from discreet.server.service import Readiness
 from discreet.server.tokens import Role
 from discreet.tracing import RequestSpan
 
+if TYPE_CHECKING:
+    from discreet.server.desk.desk import Desk
+
 MAX_LENGTH: Final = 200
+AT_DESK: Final = 6000
+"""Requests of one minute at a desk where no dataset is open yet."""
 bearer: Final = HTTPBearer(auto_error=False, description="A token made with `discreet token create`.")
 
 
@@ -34,6 +41,10 @@ class AppState:
     readiness: Readiness
     trace: Callable[[], RequestSpan | None] = lambda: None
     """Begins the span of a request, where an operator traces them."""
+    desk: Desk | None = None
+    """Where the owner of this machine writes policies; None on a server for others."""
+    backups: Path | None = None
+    """A folder that owners may have ledgers backed up into, if whoever started the server named one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +72,15 @@ def admitted(request: Request, token: str) -> dict[str, Caller]:
     return known
 
 
+def is_at_desk(request: Request, token: str) -> bool:
+    """Whether this is whoever started the desk; it counts as a request."""
+    shared = app_state(request)
+    known = None if shared.desk is None else shared.desk.links.find(token[:MAX_LENGTH])
+    if known is not None:
+        shared.rates.admit(known.id, AT_DESK)
+    return known is not None
+
+
 def granted(request: Request, known: dict[str, Caller], dataset: str, roles: tuple[Role, ...]) -> Access:
     """The dataset that a request is for, if its token opens it and has one of these roles there."""
     if dataset not in known:
@@ -84,7 +104,9 @@ Callers = Annotated[dict[str, Caller], Depends(callers)]
 
 
 def _access(*roles: Role) -> Callable[..., Awaitable[Access]]:
-    async def access(request: Request, known: Callers, dataset: Annotated[str, Path(max_length=MAX_LENGTH)]) -> Access:
+    async def access(
+        request: Request, known: Callers, dataset: Annotated[str, InPath(max_length=MAX_LENGTH)]
+    ) -> Access:
         return granted(request, known, dataset, roles)
 
     return access

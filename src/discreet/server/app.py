@@ -7,6 +7,7 @@ import re
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from functools import partial
+from pathlib import Path
 from typing import Any, Final, Protocol
 
 from fastapi import FastAPI
@@ -25,6 +26,7 @@ from discreet.logs import note
 from discreet.server.access import AppState
 from discreet.server.api import metrics_router, router
 from discreet.server.datasets import Datasets
+from discreet.server.desk.desk import Desk
 from discreet.server.dispatch import FREE_SECONDS, Dispatcher
 from discreet.server.front import Front
 from discreet.server.host_check import Hosts
@@ -83,6 +85,8 @@ def application(
     hosts: Sequence[str] = ("*",),
     beside: Callable[[AppState], Port] | None = None,
     observe: Callable[[Metrics], Observer] | None = None,
+    desk: Desk | None = None,
+    backups: Path | None = None,
 ) -> FastAPI:
     """The server over these datasets. `hosts`: the names that it answers to, so that no other name leads here.
 
@@ -92,7 +96,7 @@ def application(
     dispatcher, metrics = Dispatcher(queue), Metrics(datasets, queue)
     observer = None if observe is None else observe(metrics)
     trace: Callable[[], RequestSpan | None] = (lambda: None) if observer is None else observer.request
-    shared = AppState(datasets, dispatcher, Rates(), metrics, Readiness(datasets), trace)
+    shared = AppState(datasets, dispatcher, Rates(), metrics, Readiness(datasets), trace, desk, backups)
     port = None if beside is None else beside(shared)
 
     @asynccontextmanager
@@ -138,7 +142,7 @@ def application(
     app.state.stopping, app.state.patience = dispatcher.drain, partial(patience_of, datasets)
     for each in ROUTERS:
         app.include_router(each)
-    install(app)
+    install(app, desk)
     app.openapi = lambda: _openapi(app)  # type: ignore[method-assign]  # FastAPI's own way to extend the document
     return app
 

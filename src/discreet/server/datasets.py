@@ -10,6 +10,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
+from typing import Protocol
 
 from discreet.curator.curator import Curator
 from discreet.curator.state import open_ledger
@@ -141,15 +142,28 @@ class Dataset:
         self.saved.close()
 
 
-class Datasets(Mapping[str, Dataset]):
-    """Datasets by their names."""
+class Finds(Protocol):
+    """Knows tokens by their texts."""
 
-    def __init__(self, datasets: Iterable[Dataset]) -> None:
+    def find(self, text: str) -> Token | None: ...
+
+
+class Datasets(Mapping[str, Dataset]):
+    """Datasets by their names. Whoever `owners` finds owns all of them, as long as the server runs."""
+
+    def __init__(self, datasets: Iterable[Dataset], owners: Finds | None = None) -> None:
+        self._owners = owners
+        self._lock = threading.Lock()
         self._datasets: dict[str, Dataset] = {}
         for dataset in datasets:
+            self.add(dataset)
+
+    def add(self, dataset: Dataset) -> None:
+        """Serve one more. The mapping is replaced as a whole: whoever iterates over the old one goes on."""
+        with self._lock:
             if dataset.name in self._datasets:
                 raise Refused("policy", f"two policies are called {dataset.name}", "give each a name of its own")
-            self._datasets[dataset.name] = dataset
+            self._datasets = {**self._datasets, dataset.name: dataset}
 
     def __getitem__(self, name: str) -> Dataset:
         return self._datasets[name]
@@ -162,6 +176,9 @@ class Datasets(Mapping[str, Dataset]):
 
     def callers(self, text: str) -> dict[str, Caller]:
         """For each dataset that a token opens, who its holder is there."""
+        owner = self.owner(text)
+        if owner is not None:
+            return {name: Caller(owner.id, owner.role, None) for name in self._datasets}
         by_dataset = {}
         for name, dataset in self._datasets.items():
             token = dataset.tokens.find(text)
@@ -169,6 +186,10 @@ class Datasets(Mapping[str, Dataset]):
             if caller is not None:
                 by_dataset[name] = caller
         return by_dataset
+
+    def owner(self, text: str) -> Token | None:
+        """Whoever owns all of them, if that is whose text it is."""
+        return None if self._owners is None else self._owners.find(text)
 
     def reload(self) -> None:
         """Look at all policy files."""

@@ -6,12 +6,14 @@ import os
 from collections.abc import Callable
 from datetime import UTC, datetime
 from functools import partial
+from pathlib import Path
 
 from discreet.errors import Refused
 from discreet.server.access import AppState
 from discreet.server.app import Observer, Port, application
 from discreet.server.connections import LEAST, most_connections, most_files
 from discreet.server.datasets import Datasets
+from discreet.server.desk.desk import Desk
 from discreet.server.listening import Listening, listen, socket_at, tls_context
 from discreet.server.metrics import Metrics
 
@@ -28,11 +30,18 @@ def demand_tokens(datasets: Datasets) -> None:
             )
 
 
-def serve(datasets: Datasets, where: Listening, tell: Callable[[str, int | None], None]) -> None:
+def serve(
+    datasets: Datasets,
+    where: Listening,
+    tell: Callable[[str, int | None], None],
+    desk: Desk | None = None,
+    backups: Path | None = None,
+) -> None:
     """Serve until it is told to stop. `tell` is called with the address, and psql's port, once it listens."""
     beside, port = (None, None) if where.pg_port is None else _wire(where, where.pg_port)
     observe = None if where.telemetry is None else _observer(where.telemetry)
     app = partial(application, datasets, workers=where.workers, hosts=where.hosts, beside=beside, observe=observe)
+    app = partial(app, desk=desk, backups=backups)
     listen(app, where, lambda url: tell(url, port))
 
 

@@ -12,11 +12,11 @@ from discreet.errors import Refused
 MOST_FIELDS: Final = 50
 
 
-async def form_of(request: Request) -> dict[str, str]:
+async def form_of(request: Request, most: int = MOST_FIELDS) -> dict[str, str]:
     """The fields of a form, as browsers send them."""
     try:
         text = (await request.body()).decode("utf-8")
-        return dict(parse_qsl(text, keep_blank_values=True, max_num_fields=MOST_FIELDS, encoding="utf-8"))
+        return dict(parse_qsl(text, keep_blank_values=True, max_num_fields=most, encoding="utf-8"))
     except ValueError:
         raise Refused("body-invalid", "this is no form of ours", "open the page again and repeat it") from None
 

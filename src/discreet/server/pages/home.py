@@ -12,7 +12,7 @@ from discreet.accounting.balance import Balance, Used, details, headline, percen
 from discreet.accounting.record import Entry
 from discreet.curator.curator import Curator
 from discreet.errors import Refused
-from discreet.server.access import MAX_LENGTH, Access, app_state
+from discreet.server.access import MAX_LENGTH, Access, AppState, app_state
 from discreet.server.datasets import Caller
 from discreet.server.pages.forms import demand_same_origin, form_of
 from discreet.server.pages.page_auth import Visitor, Visitors, sessions
@@ -85,6 +85,8 @@ class Shown:
 
 @router.get("/")
 async def home(here: Visitors) -> Response:
+    if here.at_desk and not here.callers:
+        return RedirectResponse("/desk", 303)
     datasets = await here.app_state.dispatcher.light(_datasets, here)
     return here.show("home.html", here="home", datasets=datasets)
 
@@ -113,7 +115,10 @@ async def sign_in(request: Request) -> Response:
     form = await form_of(request)
     back, token = _inside(form.get("back", "/")), form.get("token", "").strip()
     demand_same_origin(request)
-    if not app_state(request).datasets.callers(token[:MAX_LENGTH]):
+    desk = app_state(request).desk
+    redeemed = None if desk is None else desk.links.redeem(token[:MAX_LENGTH])
+    token = redeemed or token
+    if redeemed is None and not _opens(app_state(request), token[:MAX_LENGTH]):
         app_state(request).rates.guessed(request.client.host if request.client else None)
         refusal = Refused("unauthorized", "the token is unknown, expired or revoked", "ask the owner for another")
         return _sign_in(back, document_of(refusal), 401)
@@ -121,6 +126,11 @@ async def sign_in(request: Request) -> Response:
     is_encrypted = request.url.scheme == "https" or request.headers.get("origin", "").startswith("https://")
     sessions(request).begin(token, response, secure=is_encrypted)
     return response
+
+
+def _opens(shared: AppState, token: str) -> bool:
+    """Whether a token opens anything. What a session at a desk holds is known to nobody, and signs nobody in."""
+    return shared.datasets.owner(token) is None and bool(shared.datasets.callers(token))
 
 
 @router.post("/sign-out")

@@ -10,10 +10,10 @@ from urllib.parse import quote
 from fastapi import Depends, Path, Request
 from starlette.responses import HTMLResponse
 
-from discreet.server.access import MAX_LENGTH, Access, AppState, admitted, app_state, granted
+from discreet.server.access import MAX_LENGTH, Access, AppState, admitted, app_state, granted, is_at_desk
 from discreet.server.datasets import Caller
 from discreet.server.dispatch import Dispatcher
-from discreet.server.pages.forms import form_of
+from discreet.server.pages.forms import MOST_FIELDS, form_of
 from discreet.server.pages.rendering import page
 from discreet.server.pages.sessions import Session, Sessions
 from discreet.server.tokens import Role
@@ -40,6 +40,8 @@ class Visitor:
     sessions: Sessions
     session: Session
     callers: dict[str, Caller]
+    at_desk: bool = False
+    """Whether it is whoever started the server, on this machine."""
 
     def show(self, template: str, status: int = 200, **context: Any) -> HTMLResponse:
         known = {
@@ -48,12 +50,13 @@ class Visitor:
             "dataset": None,
             "caller": None,
             "signed_in": True,
+            "at_desk": self.at_desk,
         }
         return page(template, {**known, **context}, status)
 
-    async def form(self) -> dict[str, str]:
-        """The fields of a form that was made for this session."""
-        given = await form_of(self.request)
+    async def form(self, most: int = MOST_FIELDS) -> dict[str, str]:
+        """The fields of a form that was made for this session, so many at most."""
+        given = await form_of(self.request, most)
         self.sessions.demand_proof(self.session, given.get("proof"))
         return given
 
@@ -92,10 +95,11 @@ async def visitor(request: Request) -> Visitor:
     """Whoever is signed in, with a token that is still accepted."""
     session = sessions(request).of(request)
     callers = admitted(request, session.token) if session else {}
-    if session is None or not callers:
+    at_desk = session is not None and is_at_desk(request, session.token)
+    if session is None or not (callers or at_desk):
         here = request.url.path + (f"?{request.url.query}" if request.url.query else "")
         raise SignIn(here if request.method == "GET" else "/")
-    return Visitor(request, app_state(request), sessions(request), session, callers)
+    return Visitor(request, app_state(request), sessions(request), session, callers, at_desk)
 
 
 Visitors = Annotated[Visitor, Depends(visitor)]

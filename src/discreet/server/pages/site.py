@@ -13,17 +13,22 @@ from starlette.responses import RedirectResponse, Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from discreet.errors import Refused
+from discreet.server.desk import pages as desk_pages
+from discreet.server.desk import writing as desk_writing
+from discreet.server.desk.desk import Desk
 from discreet.server.learn.routes import router as learn
-from discreet.server.pages import answers, home, ledger, owner, questions, releases, saved, streams
+from discreet.server.pages import answers, home, ledger, owner, owner_acts, questions, releases, saved, streams
 from discreet.server.pages.page_auth import SignIn, visitor
 from discreet.server.pages.rendering import page
 from discreet.server.pages.sessions import Sessions
 from discreet.server.problems import MEDIA, document_of
+from discreet.server.works import Works
 
 ROUTERS: Final = (
-    home.router, learn, answers.router, ledger.router, streams.router, owner.router, releases.router, saved.router,
-    questions.router,
+    home.router, learn, answers.router, ledger.router, streams.router, owner.router, owner_acts.router, releases.router,
+    saved.router, questions.router,
 )  # fmt: skip
+DESK: Final = (desk_pages.router, desk_writing.router)
 NOT_PAGES: Final = ("/api/", "/metrics", "/static/")
 MACHINES: Final = "openapi.json"
 """What helps programs, and nobody at a page."""
@@ -33,10 +38,10 @@ NOBODY: Final = {"here": "", "dataset": None, "caller": None, "signed_in": False
 Handler = Callable[[Request, Any], Awaitable[Response]]
 
 
-def install(app: FastAPI) -> None:
+def install(app: FastAPI, desk: Desk | None = None) -> None:
     """Add the pages to an application whose own handlers of exceptions are in place."""
-    app.state.sessions, app.state.audits = Sessions(), owner.Audits()
-    for router in ROUTERS:
+    app.state.sessions, app.state.works = Sessions(), Works()
+    for router in ROUTERS if desk is None else (*ROUTERS, *DESK):
         app.include_router(router)
     for kind, handler in list(app.exception_handlers.items()):
         app.add_exception_handler(kind, _as_page(handler))  # type: ignore[arg-type]  # all of them are awaited

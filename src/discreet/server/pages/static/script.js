@@ -95,6 +95,35 @@ if (form) {
   });
 }
 
+// The desk: what answers would be worth, and what a budget means, while somebody chooses; fields that fit the choice.
+const deciding = document.querySelector("form[data-desk]");
+if (deciding) {
+  const box = document.getElementById("desk-box");
+  let due, newest = 0;
+  const redraw = async () => {
+    const turn = ++newest, body = new URLSearchParams(new FormData(deciding));
+    body.set("fragment", "1");
+    try {
+      const response = await fetch(deciding.action, { method: "POST", body, credentials: "same-origin" });
+      const text = await response.text();
+      if (turn === newest && response.ok && !response.redirected) box.innerHTML = text;
+    } catch {
+      // the page still has its button
+    }
+  };
+  const fit = (select) => select.closest("fieldset").querySelectorAll("[data-for]").forEach((each) => {
+    each.hidden = !each.dataset.for.split(" ").includes(select.value);
+  });
+  deciding.querySelectorAll("[data-kind]").forEach((select) => {
+    fit(select);
+    select.addEventListener("change", () => fit(select));
+  });
+  deciding.addEventListener("input", () => {
+    clearTimeout(due);
+    due = setTimeout(redraw, 250);
+  });
+}
+
 // A link that ends in #discreet_… signs in: what stands behind # is not sent with the address. Whoever is signed in
 // already is asked: somebody else's link must not make them ask in somebody else's name.
 const entrance = document.querySelector("form[data-sign-in]");

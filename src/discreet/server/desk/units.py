@@ -1,0 +1,124 @@
+"""Whom a policy protects, as the desk's form says it: whose rows of each table are, and how many of one unit count."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from discreet.errors import Refused
+from discreet.owner.draft import Described
+from discreet.owner.names import is_identifier
+from discreet.owner.toml import is_name
+from discreet.policy import Format
+from discreet.policy.section import MOST_LIMIT
+
+ROW, PUBLIC, OUT = "row", "public", "out"
+COLUMN, PATH = "column:", "path:"
+WORDS: Final = {
+    ROW: "every row is its own unit",
+    PUBLIC: "nobody's: the table is public",
+    OUT: "leave the table out",
+}
+LIMITS: Final = (1, 2, 5, 10, 20, 50, 100)
+"""Contribution bounds of which is said what they leave out."""
+_PLAIN: Final = re.compile(r"[A-Za-z_]\w*")
+_LINES: Final = {"yes": True, "no": False}
+
+
+@dataclass(frozen=True, slots=True)
+class TableForm:
+    """A table as its form shows it."""
+
+    name: str
+    source: str
+    columns: tuple[str, ...]
+    options: Mapping[str, str]
+    """What its unit may be: what is sent, and the words for it."""
+    chosen: str
+    rows: int
+    lines: str
+    """Of CSV: whether values may hold line breaks: yes, no, or nothing if that was not said."""
+    is_csv: bool
+
+
+def options_of(table: Described, others: Sequence[Described]) -> dict[str, str]:
+    """Whose the rows of a table may be: likely columns first, ways through other tables, every row, nobody."""
+    usable = [column for column in table.columns if is_name(column) and "->" not in column and column != ROW]
+    likely = sorted(usable, key=lambda column: not is_identifier(column))
+    return {
+        **{f"{COLUMN}{column}": f"the column {column}" for column in likely},
+        **{f"{PATH}{way}": f"through {way}" for other in others for way in _ways(table, other)},
+        **WORDS,
+    }
+
+
+def _ways(table: Described, other: Described) -> list[str]:
+    """Foreign keys: a column that both tables have, and an identifier that only the other has."""
+    if other.name == table.name or not _PLAIN.fullmatch(other.name):
+        return []
+    keys = [column for column in table.columns if column in other.columns and is_identifier(column)]
+    ends = [column for column in other.columns if column not in table.columns and is_identifier(column)]
+    plain = [(key, end) for key in keys for end in ends if _PLAIN.fullmatch(key) and _PLAIN.fullmatch(end)]
+    return [f"{key} -> {other.name}.{end}" for key, end in plain]
+
+
+def forms_of(tables: Sequence[Described], decided: Mapping[str, Any]) -> list[TableForm]:
+    """All tables as they were decided, or as their names suggest."""
+    made = []
+    for table in tables:
+        options, known = options_of(table, tables), decided.get(table.name, {})
+        chosen = _chosen(known) if known is False or known else next(iter(options))
+        given = known or {}
+        lines = next((word for word, said in _LINES.items() if given.get("multiline") is said), "")
+        is_csv = table.source.format is Format.CSV
+        where = table.source.path.rpartition("/")[2] + (f" · {table.source.table}" if table.source.table else "")
+        columns = tuple(table.columns)
+        made.append(TableForm(table.name, where, columns, options, chosen, given.get("max_rows", 1), lines, is_csv))
+    return made
+
+
+def _chosen(known: Mapping[str, Any] | bool) -> str:
+    if isinstance(known, bool):
+        return OUT
+    if known.get("public"):
+        return PUBLIC
+    unit = str(known.get("unit", ""))
+    return unit if unit == ROW else f"{PATH if '->' in unit else COLUMN}{unit}"
+
+
+def read_units(form: Mapping[str, str], tables: Sequence[Described], decided: Mapping[str, Any]) -> dict[str, Any]:
+    """What is decided about each table; what was decided about its columns stays."""
+    made: dict[str, Any] = {}
+    for number, table in enumerate(tables):
+        chosen = form.get(f"unit-{number}", "")
+        if chosen not in options_of(table, tables):
+            raise Refused("body-invalid", f"choose whose the rows of {table.name[:60]} are", "choose one of the list")
+        if chosen == OUT:
+            made[table.name] = False
+            continue
+        known = decided.get(table.name) or {}
+        columns = {name: given for name, given in known.get("columns", {}).items() if f"{COLUMN}{name}" != chosen}
+        made[table.name] = {
+            **_owned(chosen, form.get(f"rows-{number}", "")),
+            **_lines(table, form.get(f"lines-{number}", "")),
+            **({"columns": columns} if columns else {}),
+        }
+    return made
+
+
+def _owned(chosen: str, rows: str) -> dict[str, Any]:
+    if chosen == PUBLIC:
+        return {"public": True}
+    if chosen == ROW:
+        return {"unit": ROW}
+    unit = chosen.partition(":")[2]
+    many = rows.strip() or "1"
+    if not (many.isdecimal() and len(many) <= 10 and 1 <= int(many) <= MOST_LIMIT):
+        raise Refused("body-invalid", "rows of one unit are a whole number", "write 1, or how many are ever read")
+    return {"unit": unit, **({"max_rows": int(many)} if int(many) > 1 else {})}
+
+
+def _lines(table: Described, said: str) -> dict[str, bool]:
+    return {"multiline": _LINES[said]} if table.source.format is Format.CSV and said in _LINES else {}
