@@ -14,6 +14,7 @@ from discreet.cli.collect import EXAMPLE
 from discreet.lab.hospital import POLICY, build
 from tests.collector.running import collecting
 from tests.server.browser import CHROMIUM, chromium, sign_in, tab
+from tests.server.desk import desking, enter
 from tests.server.running import Running, serving
 
 FOLDER: Final = Path(__file__).parents[1] / "docs" / "screenshots"
@@ -26,7 +27,16 @@ ASKED: Final = {
 }
 """Questions that were asked before, and their costs."""
 NEXT: Final = "SELECT smoker, COUNT(*) AS patients\nFROM patients\nGROUP BY smoker"
-HEIGHTS: Final = {"sign-in": 440, "ask": 840, "answer": 700, "ledger": 1290, "owner": 1000, "learn": 570, "survey": 830}
+HEIGHTS: Final = {
+    "sign-in": 440,
+    "ask": 840,
+    "answer": 700,
+    "ledger": 1290,
+    "owner": 1000,
+    "learn": 570,
+    "survey": 830,
+    "desk": 900,
+}
 """What is worth seeing of each page, in pixels."""
 
 
@@ -80,6 +90,20 @@ def survey(browser: Browser, folder: Path) -> None:
         shoot(page, "survey")
 
 
+def desk(browser: Browser, folder: Path) -> None:
+    """An owner who chooses bounds, beside the errors to expect."""
+    with desking(folder) as running, tab(browser, running) as page:
+        enter(page, running)
+        page.get_by_role("link", name="New policy").click()
+        page.get_by_label("What to call the data").fill("clinic")
+        page.get_by_role("checkbox", name="patients.parquet").check()
+        page.get_by_role("button", name="Next").click()
+        page.get_by_role("button", name="Next").click()
+        page.wait_for_url("**/columns/0")
+        expect(page.locator("#desk-box")).to_contain_text("blood_pressure")
+        shoot(page, "desk")
+
+
 def main() -> None:
     if CHROMIUM is None:
         sys.exit("the pictures are taken with chromium, which is not installed: run `make chromium` as root")
@@ -95,6 +119,7 @@ def main() -> None:
                 analyst(browser, running, dark=dark)
             others(browser, running)
             survey(browser, Path(folder))
+            desk(browser, Path(folder))
 
 
 if __name__ == "__main__":

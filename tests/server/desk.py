@@ -11,12 +11,14 @@ from html import unescape
 from pathlib import Path
 
 import httpx
+from playwright.sync_api import Page
 
 from discreet.server.app import application
 from discreet.server.datasets import Datasets
 from discreet.server.desk.desk import Desk
 from discreet.server.desk.links import Links
-from tests.server.running import until
+from tests.forked import forked
+from tests.server.running import MARKS, Running, environment, until
 from tests.server.visitor import Site, Visitor
 
 VISITS = "patient_id,cost,ward,notes,age\n" + "".join(
@@ -58,6 +60,30 @@ def desk(folder: Path, backups: Path | None = None) -> Iterator[AtDesk]:
         yield AtDesk(made, folder, links, told)
     finally:
         made.close()
+
+
+@contextmanager
+def desking(folder: Path, *options: str) -> Iterator[Running]:
+    """`discreet desk FOLDER --port 0 …` in a process of its own until the block ends; its link is in `tokens`."""
+    log = folder.parent / f"{folder.name}-desk.log"
+    arguments = ["desk", str(folder), "--port", "0", "--log", str(log), *options]
+    process = forked("tests.server.loud", *arguments, environment={**environment(), MARKS: str(folder)})
+    try:
+        link = next((line.strip() for line in process.stderr if "/sign-in#" in line), "")
+        url, _, token = link.partition("/sign-in#")
+        assert token, process.wait()
+        yield Running(process, url, folder / "clinic.toml", log, {"owner": token})
+    finally:
+        if process.poll() is None:
+            process.kill()
+            process.wait()
+        process.stderr.close()
+
+
+def enter(page: Page, running: Running) -> None:
+    """As a person does: with the link, once."""
+    page.goto(f"/sign-in#{running.tokens['owner']}")
+    page.wait_for_url("**/desk")
 
 
 def hidden(page: httpx.Response, name: str) -> str:

@@ -104,7 +104,11 @@ def changing(
             before = policy.path.read_bytes()
             content, changed = _changed(policy, before, change, by_hand)
             if not is_meant(changed):
-                raise Refused("policy", "the policy file is not what is served", "open it again, and change it then")
+                raise Refused(
+                    "policy",
+                    "the policy file is not what is served",
+                    "restart the server, or open it again, and change it then",
+                )
             _write_or_refuse(policy.path, content, by_hand)
             try:
                 yield changed
