@@ -335,7 +335,7 @@ def _meaning_of(draft: Draft, epsilon: str, delta: str) -> tuple[Meaning | None,
 
 def _usual_delta(draft: Draft) -> str:
     """A δ where there are private keys, which need one."""
-    tables = [each for each in draft.decisions.get("tables", {}).values() if each]
+    tables = [each for each in draft.decisions.get("tables", {}).values() if each and not each.get("public")]
     given = [column for table in tables for column in table.get("columns", {}).values() if column]
     return DELTA if any(each.get("type") == "text" and "values" not in each for each in given) else ""
 
