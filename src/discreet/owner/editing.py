@@ -26,7 +26,7 @@ from discreet.policy import Percentage, Policy, PolicyError, Share, parse
 from discreet.policy.section import RuleError, epsilon, identifier, percent, text
 
 BY_HAND: Final = "write it into the policy file yourself"
-LONGEST: Final = 1000
+MAX_FINDING: Final = 1000
 _LIST: Final = re.compile(r"(?m)^[ \t]*acknowledged[ \t]*=[ \t]*\[")
 _OPENING: Final = re.compile(r"(?:[ \t]*(?:#[^\n]*)?\n)*")
 """Comments and empty lines at the top of a file."""
@@ -35,7 +35,7 @@ _OPENING: Final = re.compile(r"(?:[ \t]*(?:#[^\n]*)?\n)*")
 def acknowledge(policy: Policy, finding: str) -> Policy:
     """Write a finding of `check` into the policy as known and meant so; the policy that says it."""
     where, colon, lint = finding.rpartition(": ")
-    if not (where and colon and where.isprintable() and len(finding) <= LONGEST and lint in map(name_of, LINTS)):
+    if not (where and colon and where.isprintable() and len(finding) <= MAX_FINDING and lint in map(name_of, LINTS)):
         raise Refused(
             "policy",
             "this is no finding that could be acknowledged",
@@ -80,16 +80,16 @@ def _written(policy: Policy, change: Callable[[str], str], wanted: Policy) -> Po
 
 def _with_list(before: str, findings: tuple[str, ...]) -> str:
     listed = f"acknowledged = [{', '.join(map(quoted, findings))}]"
-    found = _LIST.search(before)
-    if found is None:
+    listing = _LIST.search(before)
+    if listing is None:
         opening = _OPENING.match(before)
         begins = opening.end() if opening else 0
         return f"{before[:begins]}{listed}\n{before[begins:]}"
-    for end in re.finditer(r"\]", before[found.end() :]):
-        ends = found.end() + end.end()
+    for end in re.finditer(r"\]", before[listing.end() :]):
+        ends = listing.end() + end.end()
         with suppress(ValueError):
-            tomllib.loads(before[found.start() : ends])
-            return f"{before[: found.start()]}{listed}{before[ends:]}"
+            tomllib.loads(before[listing.start() : ends])
+            return f"{before[: listing.start()]}{listed}{before[ends:]}"
     return before
 
 

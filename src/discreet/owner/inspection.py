@@ -217,7 +217,7 @@ class Inspection:
         units = f"SELECT {counts} FROM ({self._with_units(table, owner.column, keys)}) WHERE u IS NOT NULL GROUP BY u"
         return dict(zip(keys, map(int, self._row(table, f"SELECT {usual} FROM ({units})")), strict=True))
 
-    def kept(self, table: Table, limits: Sequence[int]) -> dict[int, float]:
+    def parts_read(self, table: Table, limits: Sequence[int]) -> dict[int, float]:
         """Of a private table, for each limit of rows per unit, the part of the rows that would be read; nothing if
         units are rows, or nothing can be said.
         """

@@ -8,14 +8,15 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from discreet.engines.problems import SourceError
-from discreet.errors import Problem, Refused
+from discreet.errors import Refused
+from discreet.ledger import LedgerError
 from discreet.policy import PolicyError
 from discreet.server.problems import document_of
 from discreet.server.queue import Job, Queue
 
 Tell = Callable[[str, float], None]
 """Hears what is read, and how far it is, from 0 to 1."""
-MOST: Final = 1000
+MAX_WORKS: Final = 1000
 """Works that are remembered; those that ended go first."""
 
 
@@ -62,7 +63,9 @@ class Works:
             known = self._works.get(name)
             if known is not None and not known.is_done:
                 return known
-            for old in [each for each, ended in self._works.items() if ended.is_done][: len(self._works) - MOST + 1]:
+            for old in [each for each, ended in self._works.items() if ended.is_done][
+                : len(self._works) - MAX_WORKS + 1
+            ]:
                 del self._works[old]
             made = Work(more=more)
             made.job = queue.submit(name.replace("/", " "), lambda: work(made.tell))
@@ -87,8 +90,10 @@ def owner_refusal(error: BaseException) -> Refused | None:
     if isinstance(error, PolicyError):
         first = error.problems[0]
         return Refused("policy", f"{error.file}: {first.reason}", first.fix or "correct it")
-    if isinstance(error, Problem):
-        return error if isinstance(error, Refused) else Refused(error.code, error.reason, error.fix)
+    if isinstance(error, LedgerError):
+        return Refused("ledger", error.reason, error.fix)
+    if isinstance(error, Refused):
+        return error
     if isinstance(error, OSError):
         return Refused("policy", f"a file cannot be used: {error.strerror or type(error).__name__}", "check its rights")
     return None

@@ -31,7 +31,7 @@ class Looked:
     revision: int
     """Of the draft that was looked at."""
     findings: tuple[Finding, ...]
-    kept: Mapping[str, Mapping[int, float]]
+    parts: Mapping[str, Mapping[int, float]]
     """For each table, for each limit of rows per unit, the part of the rows that would be read."""
 
 
@@ -48,8 +48,8 @@ class Desk:
         policy = draft.provisional()
         with inspected(policy) as inspection:
             private = policy.private_tables.values()
-            kept = {table.name: inspection.kept(table, _limits(table.max_rows)) for table in private}
-        return Looked(draft.revision, checked(policy).findings, kept)
+            parts = {table.name: inspection.parts_read(table, _limits(table.max_rows)) for table in private}
+        return Looked(draft.revision, checked(policy).findings, parts)
 
     def write(self, draft: Draft) -> Policy:
         """Write the policy of a draft, where no file of that name is. It is what was shown, or it is not written."""

@@ -18,7 +18,7 @@ from discreet.owner.decisions import init_command
 from discreet.owner.draft import Described, described_sources, draft
 from discreet.policy import Finding, Policy, PolicyError, parse
 
-MOST: Final = 50
+MAX_DRAFTS: Final = 50
 """Drafts at once; the oldest goes."""
 PROVISIONAL: Final[Mapping[str, Any]] = {"budget": {"epsilon": 1.0}, "unit": {"name": "unit"}}
 """What is taken for what is not decided yet, to say what answers would be worth."""
@@ -87,7 +87,7 @@ class Drafts:
     def begin(self, name: str, sources: Sequence[str]) -> Draft:
         made = Draft(SYSTEM.bytes(8).hex(), self._folder, name, tuple(sources))
         with self._lock:
-            while len(self._drafts) >= MOST:
+            while len(self._drafts) >= MAX_DRAFTS:
                 del self._drafts[next(iter(self._drafts))]
             self._drafts[made.id] = made
         return made

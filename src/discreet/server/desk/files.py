@@ -10,6 +10,7 @@ import os
 import stat
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from typing import Final
 
@@ -21,7 +22,7 @@ from discreet.policy.sources import EXTENSIONS, is_pattern, read_path
 
 DEPTH: Final = 3
 """Folders within folders that are looked into."""
-MOST: Final = 500
+MAX_FILES: Final = 500
 """Files that are listed, and folders that are looked into."""
 MOST_POLICIES: Final = 100
 STATE: Final = ".discreet"
@@ -59,12 +60,7 @@ class Written:
 
 def offered(folder: Path) -> list[Offered]:
     """The files in a folder that look like data, in order."""
-    found = []
-    for each in _walk(folder, folder, DEPTH, [MOST]):
-        found.append(each)
-        if len(found) >= MOST:
-            break
-    return sorted(found, key=lambda each: each.name)
+    return sorted(islice(_walk(folder, folder, DEPTH, [MAX_FILES]), MAX_FILES), key=lambda each: each.name)
 
 
 def _walk(root: Path, folder: Path, depth: int, left: list[int]) -> Iterator[Offered]:
@@ -122,12 +118,12 @@ def demand_offered(folder: Path, names: list[str]) -> list[str]:
 
 def policies(folder: Path) -> list[Written]:
     """The policies of the folder itself: regular files that end in .toml."""
-    found: list[Written] = []
+    listed: list[Written] = []
     for path in sorted(folder.glob("*.toml"))[:MOST_POLICIES]:
         if path.name.startswith(".") or path.is_symlink() or not path.is_file() or not path.name.isprintable():
             continue
         try:
-            found.append(Written(path.name, read(path).name))
+            listed.append(Written(path.name, read(path).name))
         except PolicyError as wrong:
-            found.append(Written(path.name, path.stem, str(wrong.problems[0])))
-    return found
+            listed.append(Written(path.name, path.stem, str(wrong.problems[0])))
+    return listed

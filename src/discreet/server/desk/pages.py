@@ -87,8 +87,8 @@ async def change_files(seat: Seated, draft: str) -> Response:
     if refusal:
         return await _files(seat, known, 422, problem=refusal, name=name, chosen=set(chosen))
     dropped = tuple(chosen) != known.sources  # tables may be called otherwise now
-    kept = {key: given for key, given in known.decisions.items() if key != "tables" or not dropped}
-    seat.desk.drafts.change(seat.seen(known, form), name=name, sources=tuple(chosen), decisions=kept)
+    decided = {key: given for key, given in known.decisions.items() if key != "tables" or not dropped}
+    seat.desk.drafts.change(seat.seen(known, form), name=name, sources=tuple(chosen), decisions=decided)
     return RedirectResponse(f"/desk/{draft}/units", 303)
 
 
@@ -153,7 +153,7 @@ async def decide_units(seat: Seated, draft: str) -> Response:
 
 
 def _after(draft: Draft, tables: list[Described], number: int) -> str:
-    """The step behind the columns of a table: those of the next one that is kept, or the budget."""
+    """The step behind the columns of a table: those of the next one that is not left out, or the budget."""
     for index, table in enumerate(tables):
         if index > number and draft.decided(table.name) is not False:
             return f"/desk/{draft.id}/columns/{index}"
@@ -178,7 +178,7 @@ class Columns:
     expected: list[Expected]
     made: dict[str, Any]
     others: list[tuple[int, str]]
-    """The tables that are kept, by number."""
+    """The tables that are not left out, by number."""
 
     @property
     def is_good(self) -> bool:
@@ -213,7 +213,7 @@ async def decide_columns(seat: Seated, draft: str, number: int) -> Response:
         return seat.show("desk-expected.html", page=page, group=GROUP, cost=form.get("cost", ""))
     if "show" in form or not page.is_good:
         return _columns(seat, known, page, form.get("cost", ""), 200 if page.is_good else 422)
-    decided = {**_kept(known, page.table), "columns": page.made}
+    decided = {**_decided(known, page.table), "columns": page.made}
     changed = seat.desk.drafts.change(seat.seen(known, form), decisions=decided_with(known, page.table, decided))
     if "stay" in form:
         return RedirectResponse(f"/desk/{draft}/columns/{number}", 303)
@@ -222,18 +222,18 @@ async def decide_columns(seat: Seated, draft: str, number: int) -> Response:
 
 def _columns_of(draft: Draft, number: int, form: Mapping[str, str] | None, cost: float) -> Columns:
     tables = draft.tables()
-    kept = [(index, each.name) for index, each in enumerate(tables) if draft.decided(each.name) is not False]
-    if number not in dict(kept):
+    tables_left = [(index, each.name) for index, each in enumerate(tables) if draft.decided(each.name) is not False]
+    if number not in dict(tables_left):
         raise Refused("unknown-route", "there is no such table in the draft", "use the steps on top of the page")
     table = tables[number]
-    decided = _kept(draft, table.name)
+    decided = _decided(draft, table.name)
     unit = decided.get("unit")
     fields = fields_of(table, decided, unit)
     if form is not None:
         fields = _sent(fields, form)
     made, fields = declarations(fields)
     fields, worth = _judged(draft, table.name, fields, made, cost)
-    return Columns(number, table.name, unit, fields, worth, made, kept)
+    return Columns(number, table.name, unit, fields, worth, made, tables_left)
 
 
 def _sent(fields: list[Field], form: Mapping[str, str]) -> list[Field]:
@@ -248,24 +248,24 @@ def _judged(
     draft: Draft, table: str, fields: list[Field], made: dict[str, Any], cost: float
 ) -> tuple[list[Field], list[Expected]]:
     """The fields with what a policy would not take; and what answers would be worth, if it takes all of them."""
-    decisions = decided_with(draft, table, {**_kept(draft, table), "columns": made})
-    found: dict[str, list[Finding]] = {}
+    decisions = decided_with(draft, table, {**_decided(draft, table), "columns": made})
+    findings: dict[str, list[Finding]] = {}
     try:
         policy = draft.provisional(decisions)
     except PolicyError as wrong:
         for name in made:
             where = key_path("tables", table, "columns", name)
             here = [each for each in wrong.problems if each.where == where or each.where.startswith(f"{where}.")]
-            found |= {name: here} if here else {}
-        if not found:
+            findings |= {name: here} if here else {}
+        if not findings:
             raise  # it is about something else
-        good = {name: False if name in found else given for name, given in made.items()}
-        policy = draft.provisional(decided_with(draft, table, {**_kept(draft, table), "columns": good}))
+        good = {name: False if name in findings else given for name, given in made.items()}
+        policy = draft.provisional(decided_with(draft, table, {**_decided(draft, table), "columns": good}))
     worth = [] if policy.tables[table].is_public else expected(policy, table, cost)
-    return with_findings(fields, found), worth
+    return with_findings(fields, findings), worth
 
 
-def _kept(draft: Draft, table: str) -> dict[str, Any]:
+def _decided(draft: Draft, table: str) -> dict[str, Any]:
     decided = draft.decided(table)
     return dict(decided) if isinstance(decided, Mapping) else {}
 

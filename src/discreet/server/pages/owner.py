@@ -100,7 +100,7 @@ def _context(page_access: PageAccess) -> dict[str, Any]:
         "file": file,
         "command": lambda *words: shown([file if word == "POLICY" else word for word in words]),
         "made": None,
-        "kept": None,
+        "backup": None,
         "problem": None,
     }
 

@@ -31,7 +31,7 @@ from discreet.server.works import Tell, owner_document
 router: Final = APIRouter(prefix="/data/{dataset}/owner", include_in_schema=False)
 COPIES: Final = 30
 """Backups that stay in the folder for them."""
-LONGEST: Final = 500
+MAX_REASON: Final = 500
 
 
 async def _failed(page_access: PageAccess, error: Exception) -> Response:
@@ -97,7 +97,7 @@ async def suggest(page_access: Owning) -> Response:
 async def begin_refresh(page_access: Owning) -> Response:
     """Read the sources anew, on the record. If reading fails, nothing changes."""
     form, policy = await page_access.visitor.form(), page_access.access.dataset.curator.policy
-    reason = form.get("reason", "").strip()[:LONGEST] or "refreshed on the page"
+    reason = form.get("reason", "").strip()[:MAX_REASON] or "refreshed on the page"
 
     def work(tell: Tell) -> str:
         reports: dict[str, Report] = {}
@@ -128,10 +128,10 @@ async def back_up(page_access: Owning) -> Response:
             if folder is None:
                 raise Refused("policy", "the server has no folder for backups", "start it with --backups FOLDER")
             path, report = await page_access.dispatcher.light(next_backup, policy, folder, COPIES)
-            kept = f"{path.name}: {counted(report.records, 'record')}, {'sound' if report.sound else 'NOT sound'}"
+            written = f"{path.name}: {counted(report.records, 'record')}, {'sound' if report.sound else 'NOT sound'}"
             words = ("ledger", "backup", beside(policy), path.name)
             await page_access.dispatcher.light(partial(note, page_access, *words))
-            return await show_owner(page_access, kept=kept)
+            return await show_owner(page_access, backup=written)
         content = await page_access.dispatcher.light(_copy, policy)
     except (Problem, OSError) as wrong:
         return await _failed(page_access, wrong)
