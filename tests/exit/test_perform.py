@@ -53,6 +53,9 @@ class Counted:
     def ready(self) -> None:
         self.steps.append("ready")
 
+    def rehearse(self) -> None:
+        self.steps.append("rehearse")
+
     def run(self, rows: Any, exit_: Exit) -> bytes:
         self.steps.append("run")
         exact = rows.rows(None)[0][0]
@@ -89,7 +92,7 @@ def ledger() -> Iterator[Ledger]:
 def test_what_is_charged_is_kept_and_shown_again_for_nothing(ledger: Ledger) -> None:
     point, rows, first = ReleasePoint(ledger), Rows(), task()
     fresh = point.perform(first, lambda: rows)
-    assert first.steps == ["check", "ready", "run"]
+    assert first.steps == ["check", "ready", "rehearse", "run"]
     assert (fresh.loss, fresh.cost, fresh.cached, fresh.number) == (Pure(1), Pure(1), False, number(ledger))
     again = point.perform(task(0.5), lambda: rows)
     assert (again.value, again.loss, again.cost, again.cached) == (fresh.value, None, Pure(1), True)

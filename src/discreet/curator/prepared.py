@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Final
@@ -10,6 +10,7 @@ from typing import Final
 from discreet.answers import Answer, Preview
 from discreet.answers.call import Call, written
 from discreet.answers.layout import cost_words
+from discreet.composed import Sql
 from discreet.curator.parts import part_name, why
 from discreet.curator.rest import what_is_left
 from discreet.curator.task import Context
@@ -64,8 +65,15 @@ class PreparedQuery:
         plan = self.plan
         for query in plan.queries:
             confirmed(query)
-        queries = (with_nothing(plan, query) for query in plan.queries)
-        demand_runnable(plan.policy, plan.digest, queries, plan.schemas)
+        demand_runnable(plan.policy, plan.digest, self._empty_queries, plan.schemas)
+
+    def rehearse(self) -> None:
+        """Ask the database that computes, where one does, whether it can."""
+        self.context.demand_planned(self._empty_queries, self.plan.schemas)
+
+    @property
+    def _empty_queries(self) -> Iterator[Sql]:
+        return (with_nothing(self.plan, query) for query in self.plan.queries)
 
     def ready(self) -> None:
         """Raise unless the errors that are wanted can be had for what the budget allows."""

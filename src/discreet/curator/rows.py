@@ -72,6 +72,9 @@ class PreparedTask:
     def ready(self) -> None:
         """Nothing else can be in the way."""
 
+    def rehearse(self) -> None:
+        """Rows are read one by one, which `check` refuses where a database computes."""
+
     def exhausted(self, charge: Charge, refused: BudgetExhausted) -> BudgetExhausted:  # noqa: ARG002
         return BudgetExhausted(refused.reason, refused.fix, edit=refused.edit)
 

@@ -93,6 +93,10 @@ class PreparedSearch:
         for plan in (self.query.plan, *self._imagined):
             replace(self.query, plan=plan).check()
 
+    def rehearse(self) -> None:
+        for plan in (self.query.plan, *self._imagined):
+            replace(self.query, plan=plan).rehearse()
+
     def ready(self) -> None:
         self.query.ready()
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
@@ -21,12 +21,14 @@ from discreet.curator.holdout import Holdout
 from discreet.curator.public import PublicTables
 from discreet.curator.streams import Chosen
 from discreet.engines.engine import Engine
+from discreet.engines.rehearsal import demand_planned
 from discreet.errors import Refused
 from discreet.exit import Outcome
 from discreet.exit import Prepared as Releasing
 from discreet.exit.cost import Loss
 from discreet.ledger import Ledger
 from discreet.policy import Policy
+from discreet.policy.engines import DUCKDB
 from discreet.sql.plan import Plan
 from discreet.tracing import phase
 
@@ -63,6 +65,12 @@ class Context:
         """The loss of what is free."""
         nothing = Pure(0) if self.policy.budget.delta is None else Concentrated(0)
         return nothing.per(self.policy.unit)
+
+    def demand_planned(self, queries: Iterable[Sql], schemas: Mapping[str, Mapping[str, str]]) -> None:
+        """Refuse what the database that computes makes no plan of; rows that are given, as dummy data is, have none."""
+        held = None if self.policy.engine == DUCKDB else self.opened()
+        if held is None or held.dialect == self.policy.engine:
+            demand_planned(self.policy, self.digest, queries, schemas)
 
     @property
     def blocks(self) -> BlockNames | None:

@@ -58,17 +58,15 @@ class Names:
         """How all tables of this state begin."""
         return f"discreet_{self.state}_"
 
-    def table(self, policy: Policy, label: str, *, empty: bool = False) -> str:
+    def table(self, policy: Policy, label: str) -> str:
         number = list(policy.tables).index(label)
-        return f"{self.all}{self.version}_{self.copy}_{number}{'e' if empty else ''}"
+        return f"{self.all}{self.version}_{self.copy}_{number}"
 
-    def stored(
-        self, policy: Policy, schemas: Mapping[str, Mapping[str, str]], *, empty: bool = False
-    ) -> dict[str, Stored]:
+    def stored(self, policy: Policy, schemas: Mapping[str, Mapping[str, str]]) -> dict[str, Stored]:
         """The tables as queries find them; `schemas` are the columns of public ones."""
         return {
             table.name: Stored(
-                identifier(self.table(policy, table.name, empty=empty)),
+                identifier(self.table(policy, table.name)),
                 usable(schemas.get(table.name, {}) if table.is_public else copied_columns(table)),
             )
             for table in policy.tables.values()
@@ -182,8 +180,6 @@ def make(
             else:
                 rows = ranked(owned(policy, table, relations), table, policy.hashing)
                 connection.execute(f"CREATE TABLE {held} AS {rows}".encode())
-            empty = identifier(names.table(policy, table.name, empty=True))
-            connection.execute(f"CREATE TABLE {empty} (LIKE {held})".encode())
             connection.execute(f"ANALYZE {held}".encode())
             if progress is not None:
                 progress(table.name, 1.0)

@@ -26,8 +26,9 @@ from discreet.engines.postgres_copy import Names, session
 from discreet.engines.problems import SourceError
 from discreet.engines.rewriting import Rewritten, UnknownError, rewritten
 from discreet.engines.rewriting.postgres import DIALECT, SHARED
+from discreet.engines.rewriting.statements import Stored
 from discreet.engines.rewriting.terms import HUGE, Type
-from discreet.engines.rewriting.tree import tables
+from discreet.engines.rewriting.tree import tables as named_tables
 from discreet.engines.stopping import AGAIN, CURRENT, beside
 from discreet.policy import Policy
 from discreet.policy.engines import MD5
@@ -94,7 +95,7 @@ class Postgres(DuckDB):
             connection.close()
 
     def _rewritten(self, query: Sql) -> Rewritten:
-        return aggregate(query, self._policy, self._names, self._public)
+        return aggregate(query, self._policy, self._names.stored(self._policy, self._public))
 
     @cached_property
     def _public(self) -> dict[str, dict[str, str]]:
@@ -149,15 +150,13 @@ class Postgres(DuckDB):
 
 def is_private(query: Sql, policy: Policy) -> bool:
     """Whether a query names a private table."""
-    return bool(tables(query) & {table.lower() for table in policy.private_tables})
+    return bool(named_tables(query) & {table.lower() for table in policy.private_tables})
 
 
-def aggregate(
-    query: Sql, policy: Policy, names: Names, schemas: Mapping[str, Mapping[str, str]], *, empty: bool = False
-) -> Rewritten:
+def aggregate(query: Sql, policy: Policy, tables: Mapping[str, Stored]) -> Rewritten:
     """A query about private rows in PostgreSQL's language; `UnknownError` if it cannot be said there."""
     dialect = SHARED if policy.hashing == MD5 else DIALECT
-    answer = rewritten(query, dialect, names.stored(policy, schemas, empty=empty))
+    answer = rewritten(query, dialect, tables)
     if not answer.aggregates:
         raise RowsError
     return answer

@@ -40,6 +40,8 @@ STOPPED: Final = "the query was stopped; nothing was charged"
 AGAIN: Final = "ask again"
 _NUMBERS: Final = itertools.count()
 _GUARD: Final = threading.Lock()
+_PLANNED: Final[set[tuple[int, str, str]]] = set()
+"""What databases have a plan for: queries that differ in literals alone are planned alike."""
 _EMPTY: Final[dict[tuple[int, str], EmptyTables]] = {}
 
 
@@ -127,8 +129,8 @@ def _demand_sayable(policy: Policy, query: Sql, schemas: Mapping[str, Mapping[st
 
     if not is_private(query, policy):
         return
-    public = {table.name: copied_columns(table) for table in policy.tables.values() if table.is_public}
-    called, aggregate = _INSIDE[policy.engine]
+    public = _public(policy)
+    called, aggregate, _ = _INSIDE[policy.engine]
     try:
         aggregate(policy, query, {**public, **schemas})
     except RowsError:
@@ -139,11 +141,56 @@ def _demand_sayable(policy: Policy, query: Sql, schemas: Mapping[str, Mapping[st
         raise Refused("statement-not-allowed", reason, "ask it in another way") from None
 
 
+def demand_planned(
+    policy: Policy, digest: str, queries: Iterable[Sql], schemas: Mapping[str, Mapping[str, str]]
+) -> None:
+    """Before a charge: refuse what the database that computes makes no plan of, over no rows.
+
+    If it says nothing, nothing is charged: it would not answer after the charge either.
+    """
+    from discreet.engines.postgres_engine import is_private
+
+    if policy.engine == DUCKDB:
+        return
+    called, _, plans = _INSIDE[policy.engine]
+    for query in queries:
+        key = os.getpid(), digest.partition(BLOCKS)[0], query.skeleton
+        if key in _PLANNED or not is_private(query, policy):
+            continue
+        try:
+            planned = plans(policy, query, {**_public(policy), **schemas})
+        except Exception:
+            raise QueryFailed(f"{called} did not answer; nothing was charged", AGAIN) from None
+        if not planned:
+            reason = f"{called}, which computes here, has no plan for this combination"
+            raise Refused("statement-not-allowed", reason, "ask it in another way")
+        with _GUARD:
+            if len(_PLANNED) >= MAX_PASSED:
+                _PLANNED.clear()
+            _PLANNED.add(key)
+
+
+def _public(policy: Policy) -> dict[str, Mapping[str, str]]:
+    return {table.name: copied_columns(table) for table in policy.tables.values() if table.is_public}
+
+
 def _in_postgres(policy: Policy, query: Sql, schemas: Mapping[str, Mapping[str, str]]) -> object:
     from discreet.engines.postgres_copy import Names
     from discreet.engines.postgres_engine import aggregate
 
-    return aggregate(query, policy, Names("", 0, ""), schemas)
+    return aggregate(query, policy, Names("", 0, "").stored(policy, schemas))
+
+
+def _planned_by_postgres(policy: Policy, query: Sql, schemas: Mapping[str, Mapping[str, str]]) -> bool:
+    from discreet.engines.postgres_rehearsal import plans
+
+    return plans(policy, query, schemas)
+
+
+def _planned_by_spark(policy: Policy, query: Sql, schemas: Mapping[str, Mapping[str, str]]) -> bool:
+    from discreet.engines.spark.rehearsal import plans
+
+    return plans(policy, query, schemas)
 
 
 def _in_spark(policy: Policy, query: Sql, schemas: Mapping[str, Mapping[str, str]]) -> object:
@@ -152,8 +199,11 @@ def _in_spark(policy: Policy, query: Sql, schemas: Mapping[str, Mapping[str, str
     return aggregate(query, policy, schemas)
 
 
-_INSIDE: Final = {POSTGRES: ("PostgreSQL", _in_postgres), SPARK: ("Spark", _in_spark)}
-"""What each engine that is not DuckDB is called, and what says a query in its language."""
+_INSIDE: Final = {
+    POSTGRES: ("PostgreSQL", _in_postgres, _planned_by_postgres),
+    SPARK: ("Spark", _in_spark, _planned_by_spark),
+}
+"""What each engine that is not DuckDB is called, what says a query in its language, and what asks it for a plan."""
 
 
 def empty_tables(policy: Policy, digest: str) -> EmptyTables:

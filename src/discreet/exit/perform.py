@@ -49,6 +49,9 @@ class Prepared(Protocol[Value]):
     def ready(self) -> None:
         """Raise if no budget is enough for it: before anything is charged."""
 
+    def rehearse(self) -> None:
+        """Raise if a database that computes could not: the last thing before a charge, and no row is read for it."""
+
     def run(self, rows: Reader, exit_: Exit) -> bytes:
         """Exact rows in; only what the exit gave comes out. It must not raise whatever the rows are."""
 
@@ -115,6 +118,7 @@ class ReleasePoint:
             return cached
         self.demand_ready(task)
         demand_confirmed(self._ledger, task.bill)
+        task.rehearse()
         try:
             return self._charged(task, reader)
         except Repeated as earlier:  # the same request arrived twice at once

@@ -263,6 +263,13 @@ class PreparedBatch(PreparedTask):
         for each in self.measured:
             self._demand_runnable(each.family.query, self.queries[each.family.members[0]].plan.schemas)
 
+    def rehearse(self) -> None:
+        for query in self.queries:
+            query.rehearse()
+        for each in self.measured:
+            schemas = self.queries[each.family.members[0]].plan.schemas
+            self.context.demand_planned([each.family.query], schemas)
+
     def run(self, rows: Reader, exit_: Exit) -> bytes:
         values = tuple(
             exit_.release(each.plan.measured(each.family.counted(rows.rows(each.family.query))), each.moved, each.share)
