@@ -32,7 +32,8 @@ BETWEEN: Final = 0.2
 KEPT: Final = "discreet/cpu"
 """Where the figures of every test of the last run are, in pytest's cache."""
 
-
+NAME: Final = "discreet-budget"
+"""What the plugin is called."""
 SLOW: Final = pytest.mark.slow
 
 
@@ -131,7 +132,6 @@ class Budget:
         self.seen = 0.0
         self.living = self.looked = 0.0
         self.config = config
-        self.runs_tests = not config.getoption("numprocesses", None) or hasattr(config, "workerinput")
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_runtest_protocol(self, item: pytest.Item, nextitem: pytest.Item | None) -> Iterator[None]:
@@ -146,17 +146,22 @@ class Budget:
         self.seen = now
         return result
 
+    def finished(self) -> dict[str, float]:
+        """What a process that has run its tests has taken for each, and besides."""
+        self.tests[OUTSIDE] += max(0.0, processor() - self.seen)
+        return dict(self.tests)
+
+    def add(self, spent: Mapping[str, float]) -> None:
+        """What a worker has taken."""
+        for test, seconds in spent.items():
+            self.tests[test] += seconds
+
     @pytest.hookimpl(trylast=True)
     def pytest_sessionfinish(self) -> None:
-        if self.runs_tests:
-            self.tests[OUTSIDE] += max(0.0, processor() - self.seen)
-        if hasattr(self.config, "workeroutput"):
-            self.config.workeroutput["cpu"] = dict(self.tests)
-
-    @pytest.hookimpl(optionalhook=True)
-    def pytest_testnodedown(self, node: Any) -> None:
-        for test, seconds in getattr(node, "workeroutput", {}).get("cpu", {}).items():
-            self.tests[test] += seconds
+        if self.seen:  # it has run tests itself
+            self.finished()
+        else:
+            self.tests[OUTSIDE] += time.process_time()
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
         spent = per_directory(self.tests)

@@ -3,22 +3,18 @@
 from __future__ import annotations
 
 import atexit
-import fcntl
 import gc
-import importlib.util
 import os
 import shutil
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
-from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import pytest
 from hypothesis import settings
 
-from tests.budget import BUDGETS, Budget
-from tests.terse import Terse
+from tests.budget import NAME, Budget
+from tests.workers import Workers
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
@@ -130,22 +126,11 @@ def pytest_collection() -> Iterator[None]:
     """What is imported and collected stays until the end: it is not looked through for garbage again and again."""
     gc.disable()
     try:
-        with in_turn():
-            return (yield)
+        return (yield)
     finally:
         gc.freeze()
         gc.set_threshold(*SELDOM)
         gc.enable()
-
-
-@contextmanager
-def in_turn() -> Iterator[None]:
-    """Where nothing is compiled yet, one worker collects and the other waits: else both would compile all of it."""
-    package = importlib.util.find_spec("discreet")
-    compiled = package is not None and package.cached is not None and Path(package.cached).exists()
-    with BUDGETS.open(encoding="utf-8") as file:
-        fcntl.flock(file, fcntl.LOCK_SH if compiled else fcntl.LOCK_EX)
-        yield
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -153,10 +138,14 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items.sort(key=lambda item: SERVERS.isdisjoint(getattr(item, "fixturenames", ())))
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--workers", type=int, default=1, help="processes that run tests, forked once they are collected")
+
+
 def pytest_configure(config: pytest.Config) -> None:
-    config.pluginmanager.register(Budget(config))
-    if hasattr(config, "workerinput"):
-        config.pluginmanager.register(Terse(config))
+    config.pluginmanager.register(Budget(config), NAME)
+    if (workers := config.option.workers) > 1:
+        config.pluginmanager.register(Workers(workers))
 
 
 atexit.register(gc.unfreeze)

@@ -13,7 +13,6 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-import polars as pl
 import pyarrow as pa
 import pytest
 from hypothesis import given, settings
@@ -157,8 +156,15 @@ def test_columns_may_have_numbers_for_names() -> None:
     assert measure(pd.DataFrame([[1, "a"], [1, "b"]]), quasi=["0"], sensitive="1").k == 2
 
 
+def polars(table: Any) -> Any:
+    """To import it starts threads, and whoever has some is not to be forked."""
+    import polars
+
+    return polars.DataFrame(table)
+
+
 @pytest.mark.parametrize(
-    "make", [dict, pd.DataFrame, pl.DataFrame, pa.table, lambda t: {k: np.array(v) for k, v in t.items()}]
+    "make", [dict, pd.DataFrame, polars, pa.table, lambda t: {k: np.array(v) for k, v in t.items()}]
 )
 def test_any_table_will_do(make: Any) -> None:
     given = {"age": [50, 50, 7], "born": [date(1970, 1, 1), date(1970, 1, 1), date(2001, 1, 1)], "ill": ["a", "b", "b"]}

@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-import polars as pl
 import pytest
 import scipy.sparse
 
@@ -40,9 +39,16 @@ KINDS: dict[str, tuple[Callable[[Any], Any], str]] = {
         lambda rows: pd.DataFrame(rows, columns=[*"abc"]).assign(b=pd.Timestamp("2026-01-01")),
         "'b' of X holds dates",
     ),
-    "polars": (lambda rows: pl.DataFrame({"a": rows[:, 0], "b": rows[:, 1], "c": ["x"] * len(rows)}), "'c' of X"),
+    "polars": (lambda rows: polars({"a": rows[:, 0], "b": rows[:, 1], "c": ["x"] * len(rows)}), "'c' of X"),
     "complex": (lambda rows: rows + 1j, "Complex data"),
 }
+
+
+def polars(columns: dict[str, Any]) -> Any:
+    """To import it starts threads, and whoever has some is not to be forked."""
+    import polars
+
+    return polars.DataFrame(columns)
 
 
 def refused(model: Any, rows: Any, labels: Any, words: str) -> None:

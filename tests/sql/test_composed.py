@@ -192,7 +192,12 @@ TEXTS: Final = st.lists(st.sampled_from(MARKS), max_size=8).map("".join) | st.te
 )
 NUMBERS: Final = st.integers(-(2**63) + 1, 2**63 - 1) | st.floats(allow_nan=False) | st.fractions()
 MOMENTS: Final = st.dates() | st.datetimes()
-PARSER: Final = duckdb.connect(":memory:")
+
+
+@cache
+def parser() -> duckdb.DuckDBPyConnection:
+    """Not before it is needed: it has threads, and whoever has some is not to be forked."""
+    return duckdb.connect(":memory:")
 
 
 @settings(deadline=None)
@@ -209,7 +214,7 @@ def test_values_and_names_come_back(values: list[Any], labels: list[str]) -> Non
         "SELECT * FROM (SELECT {}{}) WHERE {} IS NOT DISTINCT FROM {}", inner, more, name("v0"), literal(values[0])
     )
     confirmed(query)
-    found = PARSER.execute(printed(query))
+    found = parser().execute(printed(query))
     assert [column[0] for column in found.description or []][: len(values)] == columns[: len(values)]
     unique = len({label.lower() for label in columns}) == len(columns)
     assert not unique or [column[0] for column in found.description or []] == columns
