@@ -20,7 +20,7 @@ export PYTHONPYCACHEPREFIX := $(CURDIR)/$(VENV)/bytecode
 venv: $(VENV)/.ready
 
 # uv unpacks the locked list in a third of the time that two pips take, with half of the list each: they do it where uv cannot be had. What another Python lacks comes last, with ourselves; what builds us is in the list.
-$(VENV)/.ready: pyproject.toml constraints.txt
+$(VENV)/.ready: pyproject.toml constraints.txt src/discreet/version.py
 	@$(PYTHON) -c 'import sys; sys.version_info >= (3, 11) or sys.exit("discreet needs Python 3.11 or newer; set PYTHON=")'
 	@echo "setting up $(VENV) (once, about a minute) …"
 	@$(PYTHON) -m venv $(VENV)

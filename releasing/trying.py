@@ -87,9 +87,7 @@ def tried(python: str, wheel: Path, scratch: Path) -> Tried:
         raise TryingError(f"{wheel.name} says another version of itself")
     run(discreet, "demo", "--fast", cwd=scratch)
     (scratch / "stays.csv").write_text(CSV, encoding="utf-8")
-    run(discreet, "init", "stays.csv", "--unit", "customer_id", "-o", "draft.toml", cwd=scratch)
-    draft = (scratch / "draft.toml").read_text(encoding="utf-8").replace("# epsilon = 1.0", "epsilon = 1.0")
-    (scratch / "stays.toml").write_text(draft, encoding="utf-8")
+    run(discreet, "init", "stays.csv", "--unit", "customer_id", "--epsilon", "1", "-o", "stays.toml", cwd=scratch)
     run(discreet, "check", "stays.toml", cwd=scratch)
     answered = run(discreet, "query", "stays.toml", "SELECT COUNT(*) AS n FROM stays", "--epsilon", "0.5", cwd=scratch)
     if "±" not in answered:

@@ -72,6 +72,10 @@ def test_init_drafts_a_policy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     assert written.stdout == ""
     assert written.stderr.startswith("wrote sub.toml\nstill to decide:\n")
     assert 'name = "sub"' in Path("sub.toml").read_text(encoding="utf-8")
+    again = run("init", "people.parquet", "-o", "sub.toml")  # nobody has changed it
+    assert again.stderr == written.stderr
+    with Path("sub.toml").open("a", encoding="utf-8") as file:
+        file.write("# mine\n")
     refused = run("init", "people.parquet", "-o", "sub.toml", code=2)
     assert "sub.toml exists already: name a new file, or remove it" in refused.stderr
     refused = run("init", "people.parquet", "-o", "nowhere/sub.toml", code=2)

@@ -1,8 +1,9 @@
 """A first policy for some sources, from names and types alone.
 
 What is in the draft can be read by everybody who may ask questions. So nothing in it comes from the data: no bound, no
-value, no number of rows. The types of a Parquet or DuckDB file are part of its schema; those of a CSV file would have
-to be guessed from its rows, so of a CSV file the header is read and nothing else. Of a database its catalogue is read.
+value, no number of rows. The types of a Parquet or DuckDB file are part of its schema, those of a database of its
+catalogue. A CSV file has none, and of it the header is read and nothing else, unless the owner wants to look at its
+first records: then what they seem to be is proposed, kind by kind (see `kinds`), for the owner to confirm.
 """
 
 from __future__ import annotations
@@ -20,13 +21,14 @@ from typing import Final, Literal
 import duckdb
 
 from discreet.engines.connection import connect
-from discreet.engines.header import OTHER_FORMAT, header
+from discreet.engines.header import OTHER_FORMAT, delimiter, separated
 from discreet.engines.problems import SourceError
 from discreet.engines.sources import described, owned
 from discreet.engines.staging import described_tables
 from discreet.engines.text import attached_table, reading_parquet
 from discreet.owner.decisions import Decisions, demand_known
-from discreet.owner.names import is_identifier, likely_kind, named_thing
+from discreet.owner.kinds import Seen, seen
+from discreet.owner.names import likely_kind, named_thing, whose
 from discreet.owner.toml import Names, head, is_name, key, line, quoted, value
 from discreet.policy import Finding, Format, Kind, PolicyError, Source
 from discreet.policy.databases import address, as_written, is_address, read_address, read_table
@@ -74,7 +76,9 @@ _DECIDED: Final = (
     "# Made from names and types of columns, and from what its owner decided.",
     "# Whoever may ask questions can read it: see that nothing in it was read off the data.",
 )
+_SEEN: Final = "#   type      of CSV: what the first values of a column seem to be; see that it is so"
 _UNIT: Final = "decide: the column that names whom you protect"
+ROW: Final = "row"
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,14 +89,16 @@ class Described:
     source: Source
     columns: dict[str, str]
     unit: str | None = None
-    """The column of the unit, if the owner named it."""
+    """The column of the unit, or "row", if the owner named it."""
 
     def spelling(self, column: str) -> str | None:
         return next((held for held in self.columns if held.lower() == column.lower() and is_name(held)), None)
 
     @property
     def identifiers(self) -> list[str]:
-        return [column for column in self.columns if is_identifier(column) and is_name(column)]
+        """Columns that may say whose a row is, the likeliest first."""
+        named = [column for column in self.columns if whose(column) and is_name(column)]
+        return sorted(named, key=whose, reverse=True)
 
 
 def draft(
@@ -102,33 +108,42 @@ def draft(
     folder: Path | None = None,
     unit: str | None = None,
     decisions: Decisions | None = None,
+    max_rows: int | None = None,
+    look: bool = False,
 ) -> str:
     """A policy for these files, to be completed by their owner. Paths are written as seen from the policy's folder.
 
-    `unit` is the column that names whom to protect, where the owner has said so; else one is only suggested.
+    `unit` is the column that names whom to protect, or "row", where the owner has said so; else one is only suggested.
+    `max_rows` is how many rows of one unit are read, in every table that has the unit. `look`: types of CSV columns are
+    proposed from its first records.
     `decisions` are what else the owner has decided: what is not among them is left open, as a comment.
     """
     here, decided = Path.cwd() if folder is None else folder, decisions or {}
-    tables = list(described_sources(sources))
+    tables = list(described_sources(sources, look=look))
     demand_known(decided, {table.name: list(table.columns) for table in tables})
-    if unit is not None:
+    if unit == ROW:
+        tables = [replace(table, unit=ROW) for table in tables]
+    elif unit is not None:
         _demand_column(unit, tables)
         tables = [replace(table, unit=table.spelling(unit)) for table in tables]
     counts = Counter(column.lower() for table in tables for column in table.identifiers)
     likely = unit or (counts.most_common(1)[0][0] if counts else "")
     lines = [
         *(_DECIDED if decided else _OPEN),
+        *([_SEEN] if look and any(table.source.format is Format.CSV for table in tables) else []),
         "",
         *head(name, named_thing(likely), decided=unit is not None, decisions=decided),
     ]
     for table in tables:
-        lines += ["", *_table(table, likely, here, decided.get("tables", {}).get(table.name, {}))]
+        lines += ["", *_table(table, likely, here, decided.get("tables", {}).get(table.name, {}), max_rows)]
     for analyst, share in decided.get("analysts", {}).items():
         lines += ["", f"[analysts.{key(analyst)}]", *(f"{key(each)} = {value(said)}" for each, said in share.items())]
     return "\n".join(lines) + "\n"
 
 
-def _table(table: Described, likely: str, folder: Path, decided: Decisions | Literal[False]) -> Iterator[str]:
+def _table(
+    table: Described, likely: str, folder: Path, decided: Decisions | Literal[False], max_rows: int | None
+) -> Iterator[str]:
     if decided is False:
         yield line(f"# [tables.{key(table.name)}]", "left out")
         return
@@ -137,8 +152,12 @@ def _table(table: Described, likely: str, folder: Path, decided: Decisions | Lit
     yield f"source = {quoted(as_written(login) if login else _seen_from(folder, table.source.path))}"
     if table.source.table is not None:
         yield f"table = {quoted(table.source.table or '')}"
+    if table.source.separator is not None:
+        yield line(f"separator = {quoted(table.source.separator)}", "what stands between fields")
+    if table.source.decimal is not None:
+        yield line(f"decimal = {quoted(table.source.decimal)}", "what stands before fractions")
     said = {each: given for each, given in decided.items() if each != "columns"}
-    yield from _unit(table, likely) if not said.keys() & {"unit", "public"} else ()
+    yield from _unit(table, likely, max_rows) if not said.keys() & {"unit", "public"} else ()
     yield from (f"{key(each)} = {value(given)}" for each, given in said.items())
     yield line(f"[tables.{key(table.name)}.columns]", "only declared columns exist for analysts")
     columns, unit = decided.get("columns", {}), said.get("unit", table.unit)
@@ -155,7 +174,7 @@ def _decided_column(column: str, given: Decisions | Literal[False]) -> str:
     return line(f"# {key(column)}", "left out") if given is False else f"{key(column)} = {value(given)}"
 
 
-def _unit(table: Described, likely: str) -> Iterator[str]:
+def _unit(table: Described, likely: str, max_rows: int | None) -> Iterator[str]:
     """Whose the rows are, where that is left to decide."""
     unit = table.unit or table.spelling(likely) or next(iter(table.identifiers), "")
     others = [column for column in table.identifiers if column != unit]
@@ -164,18 +183,21 @@ def _unit(table: Described, likely: str) -> Iterator[str]:
         yield line(f"# unit = {quoted(unit or 'row')}", f"{_UNIT}{also}")
     else:
         yield f"unit = {quoted(table.unit)}"
-    yield line("# max_rows = 1", "decide: how many rows of one unit are ever read")
+    if max_rows is None or table.unit in (None, ROW):
+        yield line("# max_rows = 1", "decide: how many rows of one unit are ever read")
+    else:
+        yield line(f"max_rows = {max_rows}", "of one unit, at most so many rows are ever read")
 
 
 def _column(column: str, held: str, form: Format) -> str:
     """A declaration, or a comment where the owner must decide."""
     if not is_name(column):
         return f"# {quoted(column)}: no policy can declare this name"
-    if is_identifier(column):
+    if whose(column):
         return line(f"# {key(column)}", "an identifier: best left out")
-    if form is Format.CSV:
+    if form is Format.CSV and not held:
         return line(f"# {key(column)} = {{ {_EXAMPLES[likely_kind(column)]} }}", "decide: a guess from the name")
-    kind = kind_of(held)
+    kind = Kind(held) if form is Format.CSV else kind_of(held)
     if kind is None:
         return line(f"# {key(column)}", "has a type that no policy can declare")
     return line(f'{key(column)} = {{ type = "{kind}" }}', ADVICE[kind].format(key(column)))
@@ -194,7 +216,7 @@ def _demand_column(column: str, tables: Sequence[Described]) -> None:
         )
 
 
-def described_sources(sources: Iterable[str]) -> Iterator[Described]:
+def described_sources(sources: Iterable[str], *, look: bool = False) -> Iterator[Described]:
     """The tables of these sources, as they are now: names and types alone."""
     names = Names()
     with connect() as connection:
@@ -204,7 +226,7 @@ def described_sources(sources: Iterable[str]) -> Iterator[Described]:
                 continue
             for source in _tables_in(connection, f"draft{index}", given):
                 called = source.table.rpartition(".")[2] if source.table else _stem(source.path)
-                yield Described(names.of(called), source, _columns(connection, f"draft{index}", source))
+                yield _of_file(connection, f"draft{index}", source, names.of(called), look=look)
 
 
 def _in_database(names: Names, given: str) -> Iterator[Described]:
@@ -242,12 +264,33 @@ def _tables_in(connection: duckdb.DuckDBPyConnection, alias: str, given: str) ->
     yield from (Source(form, path, each) for each in wanted)
 
 
+def _of_file(
+    connection: duckdb.DuckDBPyConnection, alias: str, source: Source, called: str, *, look: bool
+) -> Described:
+    if source.format is not Format.CSV:
+        return Described(called, source, _columns(connection, alias, source))
+    first = _first(source)
+    separator, names = separated(first, source.path)
+    held = seen(first, separator, len(names)) if look else Seen((None,) * len(names))
+    said = None if separator == delimiter(first) else separator
+    return Described(called, replace(source, separator=said, decimal=held.decimal), _kinds(names, held))
+
+
+def _kinds(names: Sequence[str], held: Seen) -> dict[str, str]:
+    """Of each name the kind of the first column that has it; nothing where nobody looked, or there was no value."""
+    kinds: dict[str, str] = {}
+    for column, kind in zip(names, held.kinds, strict=True):
+        kinds.setdefault(column, "" if kind is None else kind.value)
+    return kinds
+
+
+def _first(source: Source) -> str:
+    return next(iter(sorted(glob.glob(source.path, recursive=True))), source.path)
+
+
 def _columns(connection: duckdb.DuckDBPyConnection, alias: str, source: Source) -> dict[str, str]:
-    """The columns with their types; of a CSV file the names alone."""
-    if source.format is Format.CSV:
-        first = next(iter(sorted(glob.glob(source.path, recursive=True))), source.path)
-        return dict.fromkeys(header(first, source.path), "")
-    first = next(iter(sorted(glob.glob(source.path, recursive=True))), source.path)
+    """The columns with their types."""
+    first = _first(source)
     duckdb_table = f"{name(alias)}.{attached_table(source)}"
     with _owned(source.path):
         return described(connection, duckdb_table if source.format is Format.DUCKDB else reading_parquet([first]))

@@ -11,6 +11,15 @@ from discreet.policy import Kind
 _WORD: Final = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+|[^\W\d_A-Za-z]+")
 _IDENTIFIERS: Final = frozenset({"id", "uuid", "guid", "identifier"})
 _PLAIN: Final = frozenset({"pid", "uid", "ssn"})
+_WHOSE: Final = (
+    "client customer device email employee household login member participant passenger patient person respondent"
+    " student subscriber user username visitor kunde kundin mitarbeiter patientin teilnehmer"
+)
+_PEOPLE: Final = frozenset(_WHOSE.split())
+_NUMBERED: Final = ("nummer", "nr", "number", "no")
+"""How columns end that number people, in names such as Kundennummer or customer_no."""
+_NOBODY: Final = frozenset({"row", "e", "mail", "email", "login", "username", "no", "nr", "number"})
+"""Words by which a column names people and not what they are."""
 _HINTS: Final[Mapping[Kind, str]] = {
     Kind.DATE: "date day birthday dob birthdate",
     Kind.TIMESTAMP: "time timestamp at datetime when",
@@ -42,13 +51,27 @@ def is_identifier(column: str) -> bool:
     return bool(parts) and (parts[-1] in _IDENTIFIERS or column.lower() in _PLAIN)
 
 
+def whose(column: str) -> int:
+    """How much a column is called like one that says whose a row is: 0 is not at all.
+
+    >>> [whose(name) for name in ("customer_id", "Kundennummer", "E-Mail", "order_id", "house_number", "age")]
+    [3, 2, 2, 1, 0, 0]
+    """
+    parts = words(column)
+    whole = "".join(parts)
+    people = any(part in _PEOPLE for part in (*parts, whole))
+    numbered = any(whole.startswith(person.rstrip("e")) and whole.endswith(_NUMBERED) for person in _PEOPLE)
+    return 2 * (people or numbered) + is_identifier(column)
+
+
 def named_thing(column: str) -> str:
     """What an identifier names, as far as its own name tells.
 
-    >>> named_thing("patient_id"), named_thing("id")
-    ('patient', 'person')
+    >>> named_thing("patient_id"), named_thing("id"), named_thing("E-Mail"), named_thing("row")
+    ('patient', 'person', 'person', 'person')
     """
-    return " ".join(word for word in words(column) if word not in _IDENTIFIERS | _PLAIN) or "person"
+    named = [word.removesuffix("nummer") for word in words(column) if word not in _IDENTIFIERS | _PLAIN | _NOBODY]
+    return " ".join(filter(None, named)) or "person"
 
 
 def likely_kind(column: str) -> Kind:
