@@ -27,6 +27,9 @@ if TYPE_CHECKING:
 @click.option("--log", type=click.Path(path_type=Path), help="Where to write the access log; else standard error.")
 @click.option("--pg-port", type=click.IntRange(0, 65535), help="Answer psql and BI tools here, too; 0: a free one.")
 @click.option(
+    "--oidc", type=click.Path(path_type=Path), help="Let people sign in with OpenID Connect, as this file says."
+)
+@click.option(
     "--telemetry",
     type=click.Choice(["padded", "exact"]),
     help="Send traces and metrics to the collector of the OTEL_* variables; exact times are as private as the rows.",
@@ -45,7 +48,7 @@ def serve(
     """
     try:
         from discreet.server.listening import Listening
-        from discreet.server.run import demand_tokens
+        from discreet.server.run import demand_tokens, opened_by
         from discreet.server.run import serve as run
     except ImportError as missing:
         raise click.UsageError(f"{missing.name} is not installed: pip install 'discreet[server]'") from None
@@ -60,7 +63,7 @@ def serve(
     datasets = Datasets([_dataset(path, len(places), demo=demo) for path in places])
     made = [line for dataset in datasets.values() for line in _demo_tokens(dataset)] if demo else []
     if not demo:
-        demand_tokens(datasets)
+        demand_tokens(datasets, () if listening.oidc is None else opened_by(listening.oidc))
 
     def tell(url: str, pg_port: int | None) -> None:
         click.echo(f"serving {', '.join(datasets)} at {url}", err=True)

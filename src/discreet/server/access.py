@@ -12,7 +12,7 @@ from fastapi import Path as InPath
 from fastapi.security import HTTPBearer
 
 from discreet.errors import Refused
-from discreet.server.datasets import Caller, Dataset, Datasets
+from discreet.server.datasets import Caller, Dataset, Datasets, Person
 from discreet.server.dispatch import Dispatcher
 from discreet.server.front import tell
 from discreet.server.limits import Rates
@@ -60,10 +60,12 @@ def app_state(request: Request) -> AppState:
     return state
 
 
-def admitted(request: Request, token: str) -> dict[str, Caller]:
-    """For each dataset that a token opens, who its holder is there: none if nobody knows it. It counts as a request."""
+def admitted(request: Request, holder: str | Person) -> dict[str, Caller]:
+    """For each dataset that a token or a person opens, who that is there: none if nobody knows it. It counts as a
+    request.
+    """
     shared = app_state(request)
-    known = shared.datasets.callers(token[:MAX_LENGTH]) if token else {}
+    known = shared.datasets.callers(holder[:MAX_LENGTH] if isinstance(holder, str) else holder) if holder else {}
     if known:
         caller = next(iter(known.values()))
         tell(request.scope, token=caller.token)

@@ -10,7 +10,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Final, Protocol
 
-from fastapi import FastAPI
+from fastapi import APIRouter, FastAPI
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
@@ -70,6 +70,17 @@ class Port(Protocol):
     async def close(self) -> None: ...
 
 
+class IdentityProvider(Protocol):
+    """Another way to sign in to the pages, beside tokens."""
+
+    name: str
+    router: APIRouter
+
+    async def sign_out(self) -> str | None: ...
+
+    async def close(self) -> None: ...
+
+
 class Observer(Protocol):
     """What tells an operator's backend of requests."""
 
@@ -87,10 +98,11 @@ def application(
     observe: Callable[[Metrics], Observer] | None = None,
     desk: Desk | None = None,
     backups: Path | None = None,
+    provider: IdentityProvider | None = None,
 ) -> FastAPI:
     """The server over these datasets. `hosts`: the names that it answers to, so that no other name leads here.
 
-    `observe` makes what an operator's backend is told by.
+    `observe` makes what an operator's backend is told by; `provider` lets people sign in whom it knows.
     """
     queue = Queue(workers)
     dispatcher, metrics = Dispatcher(queue), Metrics(datasets, queue)
@@ -113,6 +125,8 @@ def application(
         for task in tasks:
             task.cancel()
         dispatcher.close()
+        if provider is not None:
+            await provider.close()
         if observer is not None:
             await asyncio.to_thread(observer.close)
         datasets.close()
@@ -143,6 +157,9 @@ def application(
     for each in ROUTERS:
         app.include_router(each)
     install(app, desk)
+    if provider is not None:
+        app.state.provider = provider
+        app.include_router(provider.router)
     app.openapi = lambda: _openapi(app)  # type: ignore[method-assign]  # FastAPI's own way to extend the document
     return app
 

@@ -41,6 +41,26 @@ class Caller:
         raise Refused("forbidden", "this token asks for another analyst", "leave analyst out")
 
 
+@dataclass(frozen=True, slots=True)
+class Granted:
+    """What somebody may do with a dataset."""
+
+    dataset: str
+    role: Role
+    analyst: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Person:
+    """Somebody whom an identity provider knows."""
+
+    id: str
+    """The same at every sign-in; it says nothing about them."""
+    grants: tuple[Granted, ...]
+    seconds: float
+    """For which they are signed in."""
+
+
 class Dataset:
     """One policy. `reload` looks at its file: what the owner changed there holds without a restart.
 
@@ -128,11 +148,11 @@ class Dataset:
         if token is not None:
             self._curator.note_token("revoked", token.id, token.role, token.analyst)
 
-    def caller(self, token: Token) -> Caller | None:
-        """Who holds this token; None if it is for an analyst that the policy no longer knows."""
-        if token.role is Role.ANALYST and token.analyst not in self.curator.policy.analysts:
+    def caller(self, holder: Token | Granted, name: str = "") -> Caller | None:
+        """Who holds a token, or was let in by this name; None if it is an analyst that the policy no longer knows."""
+        if holder.role is Role.ANALYST and holder.analyst not in self.curator.policy.analysts:
             return None
-        return Caller(token.id, token.role, token.analyst)
+        return Caller(holder.id if isinstance(holder, Token) else name, holder.role, holder.analyst)
 
     def close(self) -> None:
         self._curator.close()
@@ -174,14 +194,18 @@ class Datasets(Mapping[str, Dataset]):
     def __len__(self) -> int:
         return len(self._datasets)
 
-    def callers(self, text: str) -> dict[str, Caller]:
-        """For each dataset that a token opens, who its holder is there."""
-        owner = self.owner(text)
+    def callers(self, holder: str | Person) -> dict[str, Caller]:
+        """For each dataset that a token or a person opens, who that is there."""
+        if isinstance(holder, Person):
+            granted = [each for each in holder.grants if each.dataset in self._datasets]
+            known = {each.dataset: self._datasets[each.dataset].caller(each, holder.id) for each in granted}
+            return {name: caller for name, caller in known.items() if caller is not None}
+        owner = self.owner(holder)
         if owner is not None:
             return {name: Caller(owner.id, owner.role, None) for name in self._datasets}
         by_dataset = {}
         for name, dataset in self._datasets.items():
-            token = dataset.tokens.find(text)
+            token = dataset.tokens.find(holder)
             caller = None if token is None else dataset.caller(token)
             if caller is not None:
                 by_dataset[name] = caller

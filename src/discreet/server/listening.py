@@ -44,6 +44,8 @@ class Listening:
     log: Path | None = None
     pg_port: int | None = None
     """Where psql and BI tools are answered; None: nowhere."""
+    oidc: Path | None = None
+    """The file about an identity provider that people sign in with; None: there is none."""
     telemetry: str | None = None
     """Which times an operator's backend is told: padded or exact; None: nothing is."""
 

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Container
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from discreet.errors import Refused
 from discreet.server.access import AppState
-from discreet.server.app import Observer, Port, application
+from discreet.server.app import IdentityProvider, Observer, Port, application
 from discreet.server.connections import LEAST, most_connections, most_files
 from discreet.server.datasets import Datasets
 from discreet.server.desk.desk import Desk
@@ -18,11 +19,11 @@ from discreet.server.listening import Listening, listen, socket_at, tls_context
 from discreet.server.metrics import Metrics
 
 
-def demand_tokens(datasets: Datasets) -> None:
-    """Raise if nobody could ask anything of a dataset."""
+def demand_tokens(datasets: Datasets, others: Container[str] = ()) -> None:
+    """Raise if nobody could ask anything of a dataset; `others` are open to people without a token."""
     now = datetime.now(UTC)
     for name, dataset in datasets.items():
-        if not any(token.is_valid(now) for token in dataset.tokens.all()):
+        if name not in others and not any(token.is_valid(now) for token in dataset.tokens.all()):
             raise Refused(
                 "no-tokens",
                 f"there is no valid token for {name}: nobody could ask",
@@ -40,9 +41,30 @@ def serve(
     """Serve until it is told to stop. `tell` is called with the address, and psql's port, once it listens."""
     beside, port = (None, None) if where.pg_port is None else _wire(where, where.pg_port)
     observe = None if where.telemetry is None else _observer(where.telemetry)
-    app = partial(application, datasets, workers=where.workers, hosts=where.hosts, beside=beside, observe=observe)
-    app = partial(app, desk=desk, backups=backups)
+    provider = None if where.oidc is None else provider_of(where.oidc, datasets)
+    more: dict[str, Any] = {"beside": beside, "observe": observe, "provider": provider}
+    app = partial(application, datasets, workers=where.workers, hosts=where.hosts, **more, desk=desk, backups=backups)
     listen(app, where, lambda url: tell(url, port))
+
+
+def opened_by(path: Path) -> set[str]:
+    """The datasets that people open whom an identity provider knows."""
+    from discreet.server.oidc.setup import read
+
+    return {rule.grant.dataset for rule in read(path).rules}
+
+
+def provider_of(path: Path, datasets: Datasets) -> IdentityProvider:
+    """The identity provider of a file; what it needs is imported only where there is one."""
+    try:
+        from discreet.server.oidc.routes import SignIns
+        from discreet.server.oidc.setup import read
+    except ModuleNotFoundError as missing:
+        fix = "pip install 'discreet[oidc]', or leave --oidc out"
+        raise Refused("sign-in-setup", f"{missing.name} is not installed here", fix) from None
+    setup = read(path)
+    setup.demand_served(datasets)
+    return SignIns.of(setup)
 
 
 def _observer(detail: str) -> Callable[[Metrics], Observer]:

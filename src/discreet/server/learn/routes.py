@@ -78,7 +78,7 @@ def _visitor(request: Request) -> dict[str, Any]:
     """What the frame of a page shows of whoever reads it."""
     known = {"dataset": None, "caller": None, "here": "learn", "path": ""}
     session = sessions(request).of(request)
-    if session is None or not app_state(request).datasets.callers(session.token):
+    if session is None or not app_state(request).datasets.callers(session.holder):
         return {**known, "signed_in": False}
     return {**known, "signed_in": True, "proof": sessions(request).proof(session)}
 

@@ -13,7 +13,7 @@ from discreet.accounting.record import Entry
 from discreet.curator.curator import Curator
 from discreet.errors import Refused
 from discreet.server.access import MAX_LENGTH, Access, AppState, app_state
-from discreet.server.datasets import Caller
+from discreet.server.datasets import Caller, Person
 from discreet.server.pages.forms import demand_same_origin, form_of
 from discreet.server.pages.page_auth import Visitor, Visitors, sessions
 from discreet.server.pages.rendering import STATIC, page
@@ -105,15 +105,21 @@ def _datasets(here: Visitor) -> list[Shown]:
 
 
 @router.get("/sign-in")
-async def sign_in_page(request: Request, back: str = "/") -> Response:
-    """A link with a token signs in at once, but nobody out of a session: the link may be somebody else's."""
-    return _sign_in(_inside(back), known=sessions(request).of(request) is not None)
+async def sign_in_page(request: Request, back: str = "/", ended: str = "") -> Response:
+    """A link with a token signs in at once, but nobody out of a session: the link may be somebody else's.
+
+    Whoever was signed in by a provider is still signed in there when it `ended` here, and is told where to go on.
+    """
+    provider = request.app.state.provider
+    if ended and provider is not None:
+        return _sign_in(request, inside(back), ended=True, there=await provider.sign_out())
+    return _sign_in(request, inside(back), known=sessions(request).of(request) is not None)
 
 
 @router.post("/sign-in")
 async def sign_in(request: Request) -> Response:
     form = await form_of(request)
-    back, token = _inside(form.get("back", "/")), form.get("token", "").strip()
+    back, token = inside(form.get("back", "/")), form.get("token", "").strip()
     demand_same_origin(request)
     desk = app_state(request).desk
     redeemed = None if desk is None else desk.links.redeem(token[:MAX_LENGTH])
@@ -121,7 +127,7 @@ async def sign_in(request: Request) -> Response:
     if redeemed is None and not _opens(app_state(request), token[:MAX_LENGTH]):
         app_state(request).rates.guessed(request.client.host if request.client else None)
         refusal = Refused("unauthorized", "the token is unknown, expired or revoked", "ask the owner for another")
-        return _sign_in(back, document_of(refusal), 401)
+        return _sign_in(request, back, document_of(refusal), 401)
     response = RedirectResponse(back, 303)
     is_encrypted = request.url.scheme == "https" or request.headers.get("origin", "").startswith("https://")
     sessions(request).begin(token, response, secure=is_encrypted)
@@ -136,7 +142,8 @@ def _opens(shared: AppState, token: str) -> bool:
 @router.post("/sign-out")
 async def sign_out(here: Visitors) -> Response:
     await here.form()
-    response = RedirectResponse("/sign-in", 303)
+    is_person = isinstance(here.session.holder, Person)
+    response = RedirectResponse("/sign-in?ended=1" if is_person else "/sign-in", 303)
     here.sessions.end(here.request, response)
     return response
 
@@ -146,12 +153,23 @@ async def static(digest: str, name: str) -> Response:
     return STATIC.response(digest, name)
 
 
-def _sign_in(back: str, problem: object = None, status: int = 200, *, known: bool = False) -> Response:
+def _sign_in(
+    request: Request,
+    back: str,
+    problem: object = None,
+    status: int = 200,
+    *,
+    known: bool = False,
+    ended: bool = False,
+    there: str | None = None,
+) -> Response:
     nobody = {"here": "", "dataset": None, "caller": None, "signed_in": False}
-    return page("sign-in.html", {**nobody, "back": back, "problem": problem, "known": known}, status)
+    provider = request.app.state.provider
+    around = {"provider": None if provider is None else provider.name, "ended": ended, "there": there}
+    return page("sign-in.html", {**nobody, **around, "back": back, "problem": problem, "known": known}, status)
 
 
-def _inside(back: str) -> str:
+def inside(back: str) -> str:
     """A place on this server: no other host, whatever the address says."""
     plain = back.startswith("/") and not back.startswith(("//", "/\\")) and back.isprintable() and "\\" not in back
     return back if plain else "/"

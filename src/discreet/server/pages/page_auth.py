@@ -94,8 +94,8 @@ def sessions(request: Request) -> Sessions:
 async def visitor(request: Request) -> Visitor:
     """Whoever is signed in, with a token that is still accepted."""
     session = sessions(request).of(request)
-    callers = admitted(request, session.token) if session else {}
-    at_desk = session is not None and is_at_desk(request, session.token)
+    callers = admitted(request, session.holder) if session else {}
+    at_desk = session is not None and isinstance(session.holder, str) and is_at_desk(request, session.holder)
     if session is None or not (callers or at_desk):
         here = request.url.path + (f"?{request.url.query}" if request.url.query else "")
         raise SignIn(here if request.method == "GET" else "/")

@@ -14,6 +14,7 @@ from starlette.responses import Response
 
 from discreet.errors import Refused
 from discreet.noise import SYSTEM
+from discreet.server.datasets import Person
 
 COOKIE: Final = "discreet"
 LASTS: Final = 12 * 3600.0
@@ -29,8 +30,14 @@ class Session:
     """Somebody who signed in. The token is looked up anew with every request: revoking it holds at once."""
 
     name: str
-    token: str
+    holder: str | Person
+    """A token, or somebody whom an identity provider knows."""
     began: float = field(default_factory=time.monotonic)
+
+    @property
+    def is_over(self) -> bool:
+        lasts = LASTS if isinstance(self.holder, str) else min(LASTS, self.holder.seconds)
+        return time.monotonic() - self.began >= lasts
 
     def proof(self, secret: bytes) -> str:
         """What forms of this session carry, and nobody else can know."""
@@ -45,22 +52,27 @@ class Sessions:
         self._lock = threading.Lock()
         self._sessions: dict[str, Session] = {}
 
-    def begin(self, token: str, response: Response, *, secure: bool) -> None:
-        session = Session(SYSTEM.bytes(32).hex(), token)
+    def begin(self, holder: str | Person, response: Response, *, secure: bool) -> None:
+        session = Session(SYSTEM.bytes(32).hex(), holder)
         with self._lock:
             self._forget()
             self._sessions[session.name] = session
         response.set_cookie(COOKIE, session.name, httponly=True, samesite="lax", secure=secure, path="/")
 
-    def end(self, request: Request, response: Response) -> None:
+    def forget(self, request: Request) -> None:
+        """End the session that a request belongs to, if any."""
         with self._lock:
             self._sessions.pop(request.cookies.get(COOKIE, ""), None)
+
+    def end(self, request: Request, response: Response) -> None:
+        self.forget(request)
         response.delete_cookie(COOKIE, path="/", httponly=True, samesite="lax")
 
     def of(self, request: Request) -> Session | None:
         with self._lock:
             self._forget()
-            return self._sessions.get(request.cookies.get(COOKIE, ""))
+            session = self._sessions.get(request.cookies.get(COOKIE, ""))
+        return None if session is None or session.is_over else session
 
     def proof(self, session: Session) -> str:
         return session.proof(self._secret)

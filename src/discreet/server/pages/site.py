@@ -41,6 +41,7 @@ Handler = Callable[[Request, Any], Awaitable[Response]]
 def install(app: FastAPI, desk: Desk | None = None) -> None:
     """Add the pages to an application whose own handlers of exceptions are in place."""
     app.state.sessions, app.state.works = Sessions(), Works()
+    app.state.provider = None  # unless an identity provider is set up
     for router in ROUTERS if desk is None else (*ROUTERS, *DESK):
         app.include_router(router)
     for kind, handler in list(app.exception_handlers.items()):
