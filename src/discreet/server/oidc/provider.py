@@ -235,7 +235,7 @@ class Provider:
                 if response.status_code != 200 or "content-encoding" in response.headers:
                     raise unavailable("the identity provider does not answer as it should")
                 body = b""
-                async for part in response.aiter_raw():
+                async for part in response.aiter_bytes():
                     body += part
                     if len(body) > MAX_BYTES:
                         raise unavailable("the identity provider sends too much")
