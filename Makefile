@@ -15,7 +15,7 @@ ATTACKS := $(patsubst %,tests/attacks/test_%.py,fits selection_order threads_and
 unexport PYTHONDONTWRITEBYTECODE
 export PYTHONPYCACHEPREFIX := $(CURDIR)/$(VENV)/bytecode
 
-.PHONY: venv package demo serve test test-engines suite check lint chromium bench test-slow coverage covered-draws covered-charges clean
+.PHONY: venv package demo serve test test-engines suite check lint chromium provider bench test-slow coverage covered-draws covered-charges clean
 
 venv: $(VENV)/.ready
 
@@ -59,9 +59,13 @@ check: lint
 chromium:
 	@sh tests/server/chromium.sh
 
+# A real identity provider, for the tests of signing in. Where it cannot be installed, those tests are skipped and say so.
+provider:
+	@sh tests/server/oidc/provider.sh
+
 # Side by side: one waits for the network while the other unpacks; the type checker needs one core, and the suite leaves it time enough.
 test:
-	@$(MAKE) --no-print-directory -j2 venv chromium
+	@$(MAKE) --no-print-directory -j2 venv chromium provider
 	@$(MAKE) --no-print-directory -j2 lint suite
 
 suite: venv
@@ -99,4 +103,4 @@ package: venv
 	@$(BIN)/python -m releasing
 
 clean:
-	rm -rf dist $(VENV) .spark .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis .coverage .coverage.*
+	rm -rf dist $(VENV) .spark .oidc .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis .coverage .coverage.*

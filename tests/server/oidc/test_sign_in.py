@@ -131,9 +131,7 @@ def test_without_an_entry_nobody_is_let_in(here: World, claims: dict[str, Any]) 
     assert "nothing here is open to you" in refusal(here.sign_in(), "forbidden")
 
 
-def test_whoever_the_policy_no_longer_knows_is_shut_out(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_whoever_the_policy_no_longer_knows_is_shut_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("DISCREET_TEST_OIDC", SECRET)
     with world(build(tmp_path, patients=3)) as made:
         visitor = made.site.visitor()
