@@ -122,12 +122,21 @@ class Reading:
         policy = parse(text.encode(), Path("policy.toml"))
         Path(f"{policy.name}.toml").write_text(text, encoding="utf-8")
 
+    def oidc(self, text: str) -> None:
+        """A file about an identity provider: it can be read, and is about the hospital."""
+        from discreet.server.oidc.setup import read
+
+        path = Path("oidc.toml")
+        path.write_text(re.sub(r"secret_variable = .*", "", text), encoding="utf-8")
+        assert all(rule.grant.dataset == "hospital" for rule in read(path).rules)
+
 
 READERS: dict[str, Callable[[Reading, str], None]] = {
     "python": Reading.python,
     "text": Reading.text,
     "console": Reading.console,
     "toml": Reading.toml,
+    "oidc": Reading.oidc,
 }
 
 
