@@ -26,7 +26,7 @@ from discreet.answers.plots.theme import THEMES
 from discreet.policy import read
 from discreet.printing import at_least
 from discreet.server.pages import editor
-from discreet.server.pages.home import _inside
+from discreet.server.pages.home import inside
 from tests.server.running import HELD, PLAIN, POLICY, Running, build, until
 from tests.server.visitor import BROWSER, Seen, Site, Visitor, shown, site
 
@@ -546,7 +546,7 @@ print(json.dumps([answer.cached, [list(row) for row in answer.rows]]))
 )
 def test_signing_in_leads_to_nobody_else(hospital: Site, back: str) -> None:
     visitor = hospital.visitor()
-    assert _inside(back) == "/"
+    assert inside(back) == "/"
     assert Seen.of(visitor.get("/sign-in", params={"back": back}).text).values("back") == ["/"]
     found = visitor.post("/sign-in", {"token": hospital.tokens[OWNER], "back": back})
     assert found.headers["location"] == "/"

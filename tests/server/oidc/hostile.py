@@ -151,7 +151,7 @@ class Hostile:
     def _made(self, claims: dict[str, Any]) -> str:
         if self.token is not None:
             return self.token(claims)
-        return jwt.encode(claims, self.key, algorithm=self.algorithm, headers=self.header)
+        return str(jwt.encode(claims, self.key, algorithm=self.algorithm, headers=self.header))
 
 
 @dataclass

@@ -22,7 +22,6 @@ from discreet.server.datasets import Granted
 from discreet.server.oidc import provider as providers
 from discreet.server.oidc import routes
 from discreet.server.oidc.provider import ALGORITHMS
-from discreet.server.pages import sessions
 from discreet.server.tokens import Role
 from tests.cli.runs import run
 from tests.server.oidc.hostile import (
@@ -147,9 +146,9 @@ def test_a_session_lasts_as_long_as_the_file_says(here: World, monkeypatch: pyte
     visitor = here.site.visitor()
     assert here.sign_in(visitor).status_code == 303
     real = time.monotonic
-    monkeypatch.setattr(sessions.time, "monotonic", lambda: real() + 8 * 3600 - 60)
+    monkeypatch.setattr(time, "monotonic", lambda: real() + 8 * 3600 - 60)
     assert visitor.get("/data/hospital").status_code == 200
-    monkeypatch.setattr(sessions.time, "monotonic", lambda: real() + 8 * 3600)
+    monkeypatch.setattr(time, "monotonic", lambda: real() + 8 * 3600)
     assert visitor.get("/data/hospital").status_code == 303
 
 
@@ -183,7 +182,7 @@ def test_a_state_that_is_none(here: World, state: str) -> None:
 def test_what_is_too_long_ago_is_forgotten(here: World, monkeypatch: pytest.MonkeyPatch) -> None:
     visitor = here.site.visitor()
     brought, real = here.begun(visitor), time.monotonic
-    monkeypatch.setattr(routes.time, "monotonic", lambda: real() + routes.LASTS)
+    monkeypatch.setattr(time, "monotonic", lambda: real() + routes.LASTS)
     assert "too long ago" in refusal(here.ended(visitor, brought))
 
 
