@@ -25,6 +25,7 @@ from discreet.policy.layout import (
     key_rank,
     mask_type,
     ranked_keys,
+    ranked_pairs,
     row_in_key,
     steps_of,
     stored_steps,
@@ -206,7 +207,11 @@ def ranked(rows: str, table: Table, hashing: str = OWN) -> str:
     columns += [_in_steps(column) for column in table.columns.values() if stored_steps(column)]
     if table.max_rows_per_group < table.max_rows:
         columns += [_row_in_key(column) for column in keys]
-    return f"SELECT {', '.join(columns)} FROM ({first}) AS t WHERE {row} <= {table.max_rows} ORDER BY {unit}, {row}"
+    rows = f"SELECT {', '.join(columns)} FROM ({first}) AS t WHERE {row} <= {table.max_rows}"
+    pairs = [f"{_pair_rank(table, *pair)} AS {stored}" for pair, stored in ranked_pairs(table).items()]
+    if pairs:
+        rows = f"SELECT *, {', '.join(pairs)} FROM ({rows}) AS t"
+    return f"{rows} ORDER BY {unit}, {row}"
 
 
 def _hash(hashing: str, *values: str) -> str:
@@ -240,6 +245,16 @@ def _key_mask(column: str, over: str) -> str:
     """The rows of the unit that have the same key, in the window of the rank: one sort gives both."""
     over = f"{over} GROUPS BETWEEN CURRENT ROW AND CURRENT ROW"
     return f"bit_or('1'::int8 << ({name(ROW)} - 1)::int4) OVER ({over}) AS {identifier(key_mask(column))}"
+
+
+def _pair_rank(table: Table, first: str, second: str) -> str:
+    """The rank of two keys together, as `copy.pair_rank` has it."""
+    mask = f"({identifier(key_mask(first))} & {identifier(key_mask(second))})"
+    rep = f"({mask} # ({mask} & discreet_bits_below({mask}, 1)))"
+    needed = [f"{identifier(each)} IS NOT NULL" for each in (first, second) if not table.columns[each].nullable]
+    there = " AND ".join(needed) or "true"
+    every = f"(bit_or(CASE WHEN {there} THEN {rep} END) OVER (PARTITION BY {name(UNIT)}))"
+    return f"CASE WHEN {there} THEN bit_count(({every} & discreet_bits_below({rep}, 1))::bit(64)) + 1 END"
 
 
 def _row_in_key(column: Column) -> str:

@@ -177,6 +177,8 @@ class Table:
     stream: Stream | None = None
     blocks: tuple[tuple[int, int], ...] | None = None
     """Of a stream: which blocks a query reads, as ranges of numbers. A policy file names none."""
+    pairs: bool = False
+    """Whether its copy ranks pairs of keys as well (`layout.ranked_pairs`)."""
 
     @property
     def is_public(self) -> bool:

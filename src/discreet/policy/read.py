@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any, Final
@@ -158,6 +159,8 @@ def parsed(raw: Mapping[str, Any], path: Path) -> Policy:
     check_streams(section.at("tables"), tables, budget.get("epsilon"), budget.get("delta"))
     engine = top.get("engine", DUCKDB)
     check_engine(section, engine, tables, schema="engine_schema" in top)
+    if engine != DUCKDB or top.get("hash", OWN) != OWN:  # all engines choose alike: DuckDB stores what the others do
+        tables = {label: replace(table, pairs=table.stream is None) for label, table in tables.items()}
     analysts = _analysts(section.at("analysts"), top.get("analysts", {}), budget.get("epsilon"))
     state = file.parent / top.get("state", f"{file.stem}.discreet")
     check_state(section, state, file, tables.values())

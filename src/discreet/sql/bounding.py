@@ -31,7 +31,7 @@ from discreet.sql import merging
 from discreet.sql.keys import GroupKey, PublicKey
 from discreet.sql.nodes import Field, Node
 from discreet.sql.nodes.node import ONE, labelled
-from discreet.sql.nodes.scan import SECRET, hashed, row_number, where
+from discreet.sql.nodes.scan import SECRET, Scan, hashed, row_number, where
 
 BITS: Final = 64
 """Of a word: so many groups of a unit are told apart by one."""
@@ -150,6 +150,8 @@ class Bounding:
         """Conditions on stored ranks that do all of it; None if it takes more than that."""
         if self.groups is None and self.rows_per_group is None:
             return []
+        if self.groups is not None and self.rows_per_group is None and self._pair is not None:
+            return [sql("{} <= {}", self._pair, literal(self.groups))]
         field = self.keys[0].field if len(self.keys) == 1 else None
         if field is None or field.rank is None or not field.whole:
             return None
@@ -157,6 +159,12 @@ class Bounding:
             return None
         limits = ((field.rank, self.groups), (field.nth, self.rows_per_group))
         return [sql("{} <= {}", rank, literal(most)) for rank, most in limits if rank is not None and most is not None]
+
+    @cached_property
+    def _pair(self) -> Sql | None:
+        """The stored rank of two keys together; None if there is none."""
+        fields = [key.field for key in self.keys]
+        return self.child.pair_rank(fields) if isinstance(self.child, Scan) else None
 
     # bits
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -20,7 +21,7 @@ from discreet.engines.postgres_engine import Postgres, is_private
 from discreet.engines.rewriting import UnknownError
 from discreet.exit.sampler import Sampler
 from discreet.policy import Policy, PolicyError, parse
-from discreet.policy.layout import copied_columns
+from discreet.policy.layout import copied_columns, ranked_pairs
 from tests.budget import later
 from tests.engines.contract.test_hostile import DAYS
 from tests.engines.contract.test_hostile_rows import NAMES, VALUES, ordered
@@ -160,3 +161,52 @@ def test_hashes_are_those_of_the_texts() -> None:
 def test_other_hashes_are_refused(tmp_path: Path, value: str) -> None:
     with pytest.raises(PolicyError, match="is no hash that engines share"):
         policy_of("pure", tmp_path, f"hash = {value}\n")
+
+
+PAIRED = (
+    "SELECT ward, kind, COUNT(*) AS n FROM visits GROUP BY ward, kind",
+    "SELECT ward, urgent, SUM(cost) AS total FROM visits GROUP BY ward, urgent",
+    "SELECT kind, urgent, COUNT(DISTINCT patient) AS n FROM visits GROUP BY kind, urgent",
+)
+
+
+def test_stored_ranks_of_pairs_choose_what_masks_would(tmp_path: Path) -> None:
+    """The same rows and key with and without them: the answers are the same, and the queries are not."""
+    policy = policy_of("delta", tmp_path)
+    without = replace(policy, tables={label: replace(table, pairs=False) for label, table in policy.tables.items()})
+    answers, texts = list[Any](), list[str]()
+    for each in (policy, without):
+        engine = Recording(Memory(each, crowded(), derived(SECRET)))
+        with ledger_of(each) as ledger:
+            curator = Curator(each, ledger, engine=engine, sampler=Sampler(quiet, tiny.every, tiny.best))
+            answers.append([sorted(map(repr, curator.query(text, rho=0.1).rows)) for text in PAIRED])
+        texts.append(" ".join(query.text for query in engine.asked))
+        engine.engine.close()
+    assert answers[0] == answers[1]
+    assert "_discreet_pair_" in texts[0]
+    assert "bit_or(" not in texts[0]
+    assert "bit_or(" in texts[1]
+
+
+def test_ranks_of_pairs_are_those_of_their_first_rows(noted: Any) -> None:
+    """By hand: pairs of a unit in the order of its rows; a pair without a key that it needs has no rank."""
+    local, policy = noted["delta"][0].engine, noted["delta"][1].policy
+    pairs = ranked_pairs(policy.tables["visits"])
+    assert len(pairs) == 6
+    most = 0
+    for (first, second), stored in pairs.items():
+        rows = local.execute(
+            f"SELECT _discreet_unit, {first}, {second}, {stored} FROM visits ORDER BY 1, _discreet_row"
+        )
+        needed = [not policy.tables["visits"].columns[key].nullable for key in (first, second)]
+        seen: dict[str, list[Any]] = {}
+        for unit, *keys, rank in rows:
+            known = seen.setdefault(unit, [])
+            if any(need and key is None for need, key in zip(needed, keys, strict=True)):
+                assert rank is None
+                continue
+            if keys not in known:
+                known.append(keys)
+            assert rank == known.index(keys) + 1
+        most = max(most, *map(len, seen.values()))
+    assert most > policy.tables["visits"].max_groups

@@ -31,6 +31,7 @@ from discreet.policy.layout import (
     key_rank,
     mask_type,
     ranked_keys,
+    ranked_pairs,
     row_in_key,
     steps_of,
     stored_steps,
@@ -211,7 +212,31 @@ def ranked(rows: Any, table: Table, key: str, policy: Policy) -> Any:
     for column in table.columns.values():
         if stored_steps(column):
             columns[steps_of(column.name)] = _in_steps(column)
-    return rows.select(*(value.alias(label) for label, value in columns.items()))
+    rows = rows.select(*(value.alias(label) for label, value in columns.items()))
+    for pair, stored in ranked_pairs(table).items():
+        rows = rows.withColumn(stored, _pair_rank(table, *pair))
+    return rows
+
+
+def _pair_rank(table: Table, first: str, second: str) -> Any:
+    """The rank of two keys together, as `copy.pair_rank` has it."""
+    from pyspark.sql import Window
+    from pyspark.sql import functions as f
+
+    mask = _column(key_mask(first)).bitwiseAND(_column(key_mask(second)))
+    rep = mask.bitwiseXOR(mask.bitwiseAND(_below(mask)))
+    there = f.lit(True)
+    for each in (first, second):
+        there = there if table.columns[each].nullable else there & _column(each).isNotNull()
+    every = f.bit_or(f.when(there, rep)).over(Window.partitionBy(f.col(UNIT)))
+    return f.when(there, (f.bit_count(every.bitwiseAND(_below(rep))) + 1).cast("bigint"))
+
+
+def _below(bits: Any) -> Any:
+    """One less, of 64 bits without a sign: the smallest number has none, and Spark would fail there."""
+    from pyspark.sql import functions as f
+
+    return f.when(bits == f.lit(_LEAST), f.lit(_MOST)).otherwise(bits - 1)
 
 
 def _column(label: str) -> Any:

@@ -15,6 +15,7 @@ from discreet.policy.layout import (
     key_rank,
     mask_type,
     ranked_keys,
+    ranked_pairs,
     row_in_key,
     steps_of,
     stored_steps,
@@ -71,6 +72,19 @@ class Scan:
             below=sql("((1::{0} << CAST({1} - 1 AS {0})) - 1)", keyword(kind), name(ROW)) if kind and whole else None,
             whole=whole,
         )
+
+    def pair_rank(self, fields: Sequence[Field | None]) -> Sql | None:
+        """The rank of two keys together among those of the unit, if it is stored and all ranked rows are here.
+
+        Theorem  Rows of a unit with both keys have the same rank if and only if they have the same keys, and ranks are
+                 1, 2, … without a gap. Rows that lack a key that cannot be NULL have none.
+        Proof    The rank is one more than the number of pairs of the unit whose first row comes before that of this
+                 one: `copy.pair_rank` counts them by the bits of first rows, of which each pair has one of its own
+                 (`policy.layout.mask_type`).
+        """
+        known = [field.column[1] for field in fields if field is not None and field.column is not None and field.whole]
+        stored = ranked_pairs(self.table).get((min(known), max(known))) if len(known) == len(fields) == 2 else None
+        return None if stored is None else name(stored)
 
     @cached_property
     def owner(self) -> Owner:
