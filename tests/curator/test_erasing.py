@@ -28,7 +28,7 @@ from tests.plain import plain
 
 CANARY = "c" + secrets.token_hex(24)
 """A person whose name no compression shortens much: it is found by its bytes."""
-OWNED = [kind for kind in STREAMS if kind != "row"]
+OWNED = [kind for kind in STREAMS if kind not in ("row", "unit-week")]
 COUNT = "SELECT COUNT(*) AS n FROM rides"
 
 
@@ -144,6 +144,47 @@ def test_a_file_that_cannot_be_read_erases_nobody(tmp_path: Path) -> None:
     assert CANARY in str(rows_of(read(path)))
 
 
+FORMATS = {"people.parquet": "(FORMAT parquet)", "people.csv": "(FORMAT csv, HEADER)", "people.duckdb": ""}
+
+
+INSIDE = "table = 'people'"
+
+
+def people(folder: Path, *, canary: bool) -> None:
+    """The same table in all kinds of files, each anew."""
+    rows = f"SELECT p AS person, 'note of ' || p AS note FROM unnest(['ann', 'bob', '{CANARY}']) AS t(p)"
+    rows += "" if canary else f" WHERE p <> '{CANARY}'"
+    with plain() as connection:
+        for file, how in FORMATS.items():
+            (folder / file).unlink(missing_ok=True)
+            if how:
+                connection.execute(f"COPY ({rows}) TO '{folder / file}' {how}")
+            else:
+                connection.execute(f"ATTACH '{folder / file}' AS d; CREATE TABLE d.people AS {rows}; DETACH d")
+
+
+def test_a_person_leaves_copies_of_files_of_all_kinds(tmp_path: Path) -> None:
+    tables = [
+        f"[tables.t{number}]\nsource = '{file}'\n{'' if how else INSIDE}\nunit = 'person'\n"
+        f"[tables.t{number}.columns]\nnote = {{ type = 'text' }}\n"
+        for number, (file, how) in enumerate(FORMATS.items())
+    ]
+    path = tmp_path / "world.toml"
+    path.write_text('name = "world"\n[budget]\nepsilon = 9\n[unit]\nname = "person"\n' + "".join(tables), "utf-8")
+    people(tmp_path, canary=True)
+    run("refresh", path)
+    state = read(path).state
+    assert found(state), "the auditor's eyes are good"
+    people(tmp_path, canary=False)
+    assert told("refresh", path, "--erase")["held"] == []
+    assert found(state) == []
+    (copy,) = (state / "data").glob("*.duckdb")
+    with plain() as connection:
+        connection.execute(f"ATTACH '{copy}' AS c (READ_ONLY)")
+        for number in range(len(FORMATS)):
+            assert len(connection.execute(f"SELECT * FROM c.t{number}").fetchall()) == 2
+
+
 class Killed(BaseException):
     """The process ends here."""
 
@@ -158,8 +199,7 @@ POINTS: dict[str, tuple[Any, str]] = {
 }
 
 
-@pytest.mark.parametrize("point", POINTS)
-@pytest.mark.parametrize("before", [True, False], ids=["at", "behind"])
+@pytest.mark.parametrize(("point", "before"), [*((point, True) for point in POINTS), ("before the copy", False)])
 def test_a_process_that_dies_leaves_all_or_nothing_and_the_next_one_ends_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, point: str, before: bool
 ) -> None:
