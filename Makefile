@@ -15,7 +15,7 @@ ATTACKS := $(patsubst %,tests/attacks/test_%.py,fits selection_order threads_and
 unexport PYTHONDONTWRITEBYTECODE
 export PYTHONPYCACHEPREFIX := $(CURDIR)/$(VENV)/bytecode
 
-.PHONY: venv package demo serve test test-engines suite check lint chromium provider bench test-slow coverage covered-draws covered-charges clean
+.PHONY: venv package demo serve docs test test-engines suite check lint chromium provider bench test-slow coverage covered-draws covered-charges clean
 
 venv: $(VENV)/.ready
 
@@ -45,6 +45,10 @@ demo: venv
 
 serve: venv
 	@$(BIN)/discreet serve --demo
+
+# The documentation as a folder of files, which the server shows under /docs too. Strict: a dead link is an error.
+docs: venv
+	@$(BIN)/python -m discreet.server.manual site
 
 lint: venv
 	@$(BIN)/ruff format --check .

@@ -1,4 +1,7 @@
-"""Running the notebooks among the examples. `python -m tests.notebooks` runs them anew and writes what they show."""
+"""Running the notebooks among the examples. `python -m tests.notebooks` runs them anew and writes what they show.
+
+Exercises are stored without what they show, for readers to run; the gallery of the documentation has all with it.
+"""
 
 from __future__ import annotations
 
@@ -20,6 +23,9 @@ FOLDER: Final = Path(__file__).parents[1] / "examples"
 EXERCISES: Final = sorted(FOLDER.glob("week-*.ipynb"))
 """Of the course: stored without what they show, for readers to run."""
 EXAMPLES: Final = sorted(set(FOLDER.glob("*.ipynb")) - set(EXERCISES))
+GALLERY: Final = FOLDER.parent / "docs" / "gallery"
+SHOWN: Final = ("image/svg+xml", "text/plain")
+"""What pages of the gallery show of an output."""
 KERNEL: Final = "python3"
 METADATA: Final = {
     "kernelspec": {"display_name": "Python 3", "language": "python", "name": KERNEL},
@@ -72,6 +78,16 @@ def scrubbed(notebook: Any) -> Any:
     return notebook
 
 
+def exhibited(notebook: Any) -> Any:
+    """The notebook with what a page shows of its outputs, and nothing else."""
+    for cell in notebook.cells:
+        for output in cell.get("outputs", []):
+            data = output.get("data", {})
+            for media in set(data) - set(SHOWN):
+                del data[media]
+    return notebook
+
+
 @contextmanager
 def _private_settings(folder: Path) -> Iterator[None]:
     """Neither settings nor history of whoever runs this are read or written."""
@@ -89,8 +105,11 @@ def _private_settings(folder: Path) -> Iterator[None]:
 
 
 def main() -> None:
-    for path in EXAMPLES:
-        write(executed(path), path)
+    for path in (*EXAMPLES, *EXERCISES):
+        ran = executed(path)
+        if path in EXAMPLES:
+            write(ran, path)
+        write(exhibited(ran), GALLERY / path.name)
         sys.stdout.write(f"ran {path.name}\n")
 
 

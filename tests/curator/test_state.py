@@ -14,7 +14,6 @@ import pytest
 
 from discreet.accounting import Pure
 from discreet.curator import state
-from discreet.curator.refreshing import refresh
 from discreet.curator.state import (
     back_up_ledger,
     balances,
@@ -24,6 +23,7 @@ from discreet.curator.state import (
     raise_budget,
     recorded_grant,
     recorded_ledger,
+    refresh,
     restore_ledger,
 )
 from discreet.engines.problems import SourceError

@@ -164,7 +164,9 @@ def test_a_wrong_token_signs_nobody_in(hospital: Site) -> None:
 # what pages may load
 
 
-@pytest.mark.parametrize("path", [*ALLOWED, "/nope", f"{HOME}/answers/1", "/learn/coins"])
+@pytest.mark.parametrize(
+    "path", [*ALLOWED, "/nope", f"{HOME}/answers/1", "/learn/coins", "/docs/install", "/docs/search?q=x"]
+)
 def test_pages_load_our_own_files_only(hospital: Site, path: str) -> None:
     owner = hospital.visitor(OWNER)
     owner.ask(WARDS)
@@ -240,6 +242,9 @@ def test_no_word_becomes_markup(hostile: Site) -> None:
     for path in (f"/data/{HOSTILE[0]}", f"/{HOSTILE[1]}", f"/learn/{HOSTILE[0]}", f"{HOME}/jobs/{HOSTILE[0]}"):
         assert harmless(owner.get(path).text) == []
     assert harmless(visitor.get(f"/learn/coins?epsilon={HOSTILE[1]}").text) == []
+    for word in HOSTILE:
+        assert harmless(visitor.get("/docs/search", params={"q": word}).text) == []
+        assert harmless(visitor.get(f"/docs/{word}").text) == []
 
 
 def test_labels_in_pictures_stay_labels(hostile: Site) -> None:

@@ -48,6 +48,7 @@ ALLOWED = {
     f"{HOME}/streams.json": EVERYBODY,
     f"{HOME}/owner": (OWNER,),
     "/learn": EVERYBODY,
+    "/docs": EVERYBODY,
     "/sign-in": EVERYBODY,
 }
 """Pages, and those who may see them."""
@@ -68,7 +69,7 @@ FORMS = {
     f"{HOME}/owner/check": (OWNER,),
     f"{HOME}/owner/audit": (OWNER,),
 }
-OPEN = ("/learn", "/sign-in")
+OPEN = ("/learn", "/docs", "/sign-in")
 
 
 @pytest.fixture(scope="module")

@@ -384,7 +384,7 @@ class Stored(TypedDict):
 
 SENT: Final = (
     Answer, Preview, Model, Scores, Release, Batch, Waiting, Tables, Balance, Datasets, Streams, Entries, Count, Events,
-    Verified, Health, Problem, Schema, SavedQuery, SavedQueries,
+    Verified, Health, Ready, Problem, Schema, SavedQuery, SavedQueries,
 )  # fmt: skip
 """All that a server sends."""
 _DECODERS: Final[dict[Any, msgspec.json.Decoder[Any]]] = {

@@ -73,7 +73,9 @@ def verify(policy: Path, receipts: tuple[str, ...], as_json: bool) -> int:
 
 @ledger.command()
 @target_argument
-@click.option("--format", "form", type=click.Choice(["jsonl", "csv"]), default="jsonl", show_default=True)
+@click.option(
+    "--format", "form", type=click.Choice(["jsonl", "csv"]), default="jsonl", show_default=True, help="Of the lines."
+)
 @click.option("-o", "--output", type=click.Path(path_type=Path), help="Where to write it; else it is printed.")
 @json_option
 def export(policy: Path | str, form: str, output: Path | None, as_json: bool) -> None:

@@ -47,7 +47,7 @@ def token() -> None:
 
 @token.command()
 @policies_argument
-@click.option("--role", type=click.Choice(["owner", "analyst", "auditor"]), required=True)
+@click.option("--role", type=click.Choice(["owner", "analyst", "auditor"]), required=True, help="What it may do.")
 @click.option("--analyst", help="Whose share is charged; for the role analyst.")
 @click.option("--expires", type=Expiry(), help="After 90d, 12h, or on 2027-01-31; else never.")
 @json_option

@@ -118,6 +118,7 @@ def read(path: Path) -> Survey:
 
 
 def parse(data: bytes, name: str = "survey") -> Survey:
+    """The survey in this text of TOML; a `PolicyError` with all its problems if it cannot be used."""
     raw = document(data)
     if isinstance(raw, Finding):
         raise PolicyError(name, [raw])

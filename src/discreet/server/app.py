@@ -220,6 +220,19 @@ def _openapi(app: FastAPI) -> dict[str, Any]:
         schemas = document["components"]["schemas"]
         for unused in ("HTTPValidationError", "ValidationError"):
             schemas.pop(unused, None)
-        schemas |= documents.schemas(SCHEMAS)
+        sent = documents.schemas(SCHEMAS)
+        for name in schemas.keys() & sent.keys():
+            _rename_body(document, name)
+        schemas |= sent
         app.openapi_schema = document
     return app.openapi_schema
+
+
+def _rename_body(document: dict[str, Any], name: str) -> None:
+    """What is sent to us under a name that an answer has, too, is called a request."""
+    schemas, renamed = document["components"]["schemas"], f"{name}Request"
+    schemas[renamed] = {**schemas.pop(name), "title": renamed}
+    for operation in (each for path in document["paths"].values() for each in path.values()):
+        for content in operation.get("requestBody", {}).get("content", {}).values():
+            if content["schema"].get("$ref") == f"{SCHEMAS}{name}":
+                content["schema"]["$ref"] = f"{SCHEMAS}{renamed}"

@@ -19,7 +19,7 @@ from discreet.server.learn.fields import Reading, read
 from discreet.server.learn.lesson import Lesson
 from discreet.server.learn.lessons import LESSONS, WEEKS, after, experiments_of, of_lecture, week_of
 from discreet.server.limits import TooMany
-from discreet.server.pages.page_auth import sessions
+from discreet.server.pages.page_auth import reader
 from discreet.server.pages.rendering import page
 
 PER_MINUTE: Final = 240
@@ -43,7 +43,7 @@ class Shown:
 async def overview(request: Request) -> Response:
     _admit(request)
     index = [(number, title, of_lecture(number), experiments_of(number)) for number, title in LECTURES.items()]
-    return page("learn.html", {**_visitor(request), "weeks": WEEKS, "lectures": LECTURES, "index": index})
+    return page("learn.html", {**reader(request, "learn"), "weeks": WEEKS, "lectures": LECTURES, "index": index})
 
 
 @router.get("/learn/{slug}")
@@ -53,7 +53,7 @@ async def lesson(request: Request, slug: str) -> Response:
         raise Refused("unknown-route", "there is no such lesson", "see /learn for all lessons")
     async with _turn(request):
         return await app_state(request).dispatcher.light(
-            _lesson, LESSONS[slug], dict(request.query_params), _visitor(request)
+            _lesson, LESSONS[slug], dict(request.query_params), reader(request, "learn")
         )
 
 
@@ -72,15 +72,6 @@ def _turn(request: Request) -> asyncio.Semaphore:
         state.lessons = asyncio.Semaphore(AT_ONCE)
     semaphore: asyncio.Semaphore = state.lessons
     return semaphore
-
-
-def _visitor(request: Request) -> dict[str, Any]:
-    """What the frame of a page shows of whoever reads it."""
-    known = {"dataset": None, "caller": None, "here": "learn", "path": ""}
-    session = sessions(request).of(request)
-    if session is None or not app_state(request).datasets.callers(session.holder):
-        return {**known, "signed_in": False}
-    return {**known, "signed_in": True, "proof": sessions(request).proof(session)}
 
 
 def _lesson(lesson: Lesson, sent: dict[str, str], visitor: dict[str, Any]) -> HTMLResponse:

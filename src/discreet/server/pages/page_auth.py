@@ -91,6 +91,15 @@ def sessions(request: Request) -> Sessions:
     return state
 
 
+def reader(request: Request, here: str) -> dict[str, Any]:
+    """What the frame of a page that everybody may read shows of whoever reads it."""
+    known = {"dataset": None, "caller": None, "here": here, "path": ""}
+    session = sessions(request).of(request)
+    if session is None or not app_state(request).datasets.callers(session.holder):
+        return {**known, "signed_in": False}
+    return {**known, "signed_in": True, "proof": sessions(request).proof(session)}
+
+
 async def visitor(request: Request) -> Visitor:
     """Whoever is signed in, with a token that is still accepted."""
     session = sessions(request).of(request)

@@ -69,6 +69,8 @@ STATIC: Final = Assets(
             "script.js": "text/javascript; charset=utf-8",
             "editor.js": "text/javascript; charset=utf-8",
             "icon.svg": "image/svg+xml",
+            "manual.css": "text/css; charset=utf-8",
+            "search.js": "text/javascript; charset=utf-8",
         }.items()
     }
 )

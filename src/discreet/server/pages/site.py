@@ -17,6 +17,7 @@ from discreet.server.desk import pages as desk_pages
 from discreet.server.desk import writing as desk_writing
 from discreet.server.desk.desk import Desk
 from discreet.server.learn.routes import router as learn
+from discreet.server.manual.routes import router as manual
 from discreet.server.pages import answers, home, ledger, owner, owner_acts, questions, releases, saved, streams
 from discreet.server.pages.page_auth import SignIn, visitor
 from discreet.server.pages.rendering import page
@@ -25,8 +26,8 @@ from discreet.server.problems import MEDIA, document_of
 from discreet.server.works import Works
 
 ROUTERS: Final = (
-    home.router, learn, answers.router, ledger.router, streams.router, owner.router, owner_acts.router, releases.router,
-    saved.router, questions.router,
+    home.router, learn, manual, answers.router, ledger.router, streams.router, owner.router, owner_acts.router,
+    releases.router, saved.router, questions.router,
 )  # fmt: skip
 DESK: Final = (desk_pages.router, desk_writing.router)
 NOT_PAGES: Final = ("/api/", "/metrics", "/static/")
