@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import secrets
 import subprocess
 import sys
+import tempfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -311,3 +313,18 @@ def test_a_program_that_was_killed_holds_nothing(tmp_path: Path) -> None:
             other.kill()
     assert told("refresh", path, "--until", day(3), "--erase")["held"] == []
     assert found(read(path).state) == []
+
+
+def test_what_killed_programs_left_on_disk_goes_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Their spill: in the state folder, and, of an owner who looked before there was one, in a folder of this user."""
+    path = world(tmp_path)
+    add(tmp_path, "a", days(canary=False, upto=2))
+    run("refresh", path, "--until", day(3))
+    temporary = tmp_path / "temporary"
+    monkeypatch.setattr(tempfile, "tempdir", str(temporary))
+    for root in (read(path).state, temporary / f"discreet-{os.getuid()}"):
+        left = root / "spill" / f"4194305-{'a' * 16}" / "0"
+        left.mkdir(parents=True, mode=0o700)
+        (left / "duckdb_temp_block-1.block").write_text(CANARY, encoding="utf-8")
+    run("refresh", path, "--until", day(3), "--erase")
+    assert found(tmp_path) == []

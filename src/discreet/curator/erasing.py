@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Final
 
+from discreet.engines.connection import sweep_temporary
 from discreet.engines.erasing import Erased, prepare, settle
 from discreet.engines.holders import held
 from discreet.policy import Policy
@@ -57,4 +58,5 @@ def erasing(policy: Policy, current: Callable[[], int], wanted: Erasure | None, 
         yield act
     finally:
         settle_streams(policy, current())
+    sweep_temporary()
     act.held = held(policy.state, version, wanted.patience)

@@ -219,12 +219,23 @@ def before_state(state: Path) -> Path:
     """Where to spill for an owner who looks at sources: the state folder, or, while there is none, one of this user."""
     if state.is_dir():
         return state
-    own = Path(tempfile.gettempdir()) / f"discreet-{os.getuid()}"
+    own = _temporary()
     own.mkdir(mode=0o700, exist_ok=True)
     status = own.lstat()
     if not stat.S_ISDIR(status.st_mode) or status.st_uid != os.getuid() or stat.S_IMODE(status.st_mode) & 0o077:
         raise PermissionError(errno.EACCES, "others can read it, or it is not yours", str(own))
     return own
+
+
+def _temporary() -> Path:
+    return Path(tempfile.gettempdir()) / f"discreet-{os.getuid()}"
+
+
+def sweep_temporary() -> None:
+    """Remove what killed processes of this user left of their spill while there was no state folder."""
+    own = _temporary()
+    if not own.is_symlink() and own.is_dir() and own.lstat().st_uid == os.getuid():
+        sweep(own)
 
 
 def _is_held(folder: Path) -> bool:
