@@ -37,7 +37,8 @@ def main(arguments: Sequence[str]) -> None:
     if chosen.write or not chosen.parts or chosen.save:
         everything = results.everything()
         page.write(everything)
-        marks.write(everything)
+        if problems := marks.write(everything):
+            sys.exit("\n".join(problems))
 
 
 def _chosen(arguments: Sequence[str]) -> argparse.Namespace:

@@ -71,9 +71,15 @@ def stale(results: Sequence[Result], root: Path = ROOT) -> Iterator[Path]:
     return (path for path in pages(root) if _text(path) != marked(_text(path), results))
 
 
-def write(results: Sequence[Result], root: Path = ROOT) -> None:
+def write(results: Sequence[Result], root: Path = ROOT) -> list[str]:
+    """Write every page anew; why some could not be: those stay as they are."""
+    problems = []
     for path in pages(root):
-        path.write_text(marked(_text(path), results), encoding="utf-8")
+        try:
+            path.write_text(marked(_text(path), results), encoding="utf-8")
+        except UnknownFigureError as unknown:
+            problems.append(f"{path.name} stays as it is: {unknown}")
+    return problems
 
 
 def _text(path: Path) -> str:
