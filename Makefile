@@ -78,6 +78,7 @@ suite: venv
 # Tests with engines that make test does not bring.
 test-engines: venv
 	@sh tests/spark/run.sh $(BIN)/python
+	@sh tests/clients/run.sh $(BIN)/python
 
 test-slow: venv
 	@$(PYTEST) -m slow --durations=10

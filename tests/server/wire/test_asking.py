@@ -358,6 +358,19 @@ def test_who_is_not_let_in(server: Running, changed: dict[str, Any], words: str)
         psycopg.connect(**{**address(server), **changed})
 
 
+def test_the_cost_may_stand_after_the_name_of_the_user(server: Running) -> None:
+    """For tools that have a field for it, and none for options; what is said in options counts more."""
+    user = "me -c discreet.epsilon=0.01 -c discreet.errors=columns"
+    for more, cost in (({}, "0.01"), ({"options": "-c discreet.epsilon=0.02"}, "0.02")):
+        with connect(server, **{"user": user, **more}) as connection:
+            assert connection.execute("SHOW discreet.epsilon").fetchone() == (cost,)
+            assert connection.execute("SELECT current_user").fetchone() == ("epidemiology",)
+            assert len(connection.execute(WARDS).description or ()) == 4
+    for wrong in ("me 0.1", "me -c discreet.epsilon=lots", "me -c is_superuser=on", "me -c"):
+        with pytest.raises(psycopg.OperationalError):
+            connect(server, user=wrong)
+
+
 def test_auditors_ask_nothing(server: Running) -> None:
     with pytest.raises(psycopg.OperationalError, match="may not ask"):
         connect(server, "auditor")

@@ -21,6 +21,7 @@ WARDS = "SELECT ward, COUNT(*) AS n FROM patients GROUP BY ward"
 PSQL = shutil.which("psql")
 JAVAC = shutil.which("javac")
 JARS = sorted((Path.home() / ".m2" / "repository" / "org" / "postgresql" / "postgresql").rglob("postgresql-*.jar"))
+JARS = JARS or [path for path in (Path("/usr/share/java/postgresql.jar"),) if path.exists()]  # Debian's package
 needs_psql = pytest.mark.skipif(
     PSQL is None, reason="needs psql (Debian's package postgresql-client), which is not here"
 )
@@ -155,7 +156,10 @@ def test_sqlalchemy_and_pandas(server: Running) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(JAVAC is None or not JARS, reason="needs javac, and pgjdbc in Maven's local repository")
+@pytest.mark.skipif(
+    JAVAC is None or not JARS,
+    reason="needs javac, and pgjdbc in Maven's local repository or from Debian (libpostgresql-jdbc-java)",
+)
 def test_jdbc(server: Running, tmp_path: Path) -> None:
     subprocess.run([str(JAVAC), "-d", str(tmp_path), str(Path(__file__).parent / "Client.java")], check=True)
     where = address(server)

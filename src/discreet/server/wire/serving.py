@@ -142,7 +142,7 @@ class Wire:
         if startup.minor or unknown:
             stream.write(protocol.negotiated(unknown))
         token, callers = await self._known(stream)
-        database = known.get("database") or known["user"]
+        database = known.get("database") or known["user"].partition(" ")[0]
         with self._recorded("connect", {"token": next(iter(callers.values())).token}):
             caller = self._allowed(callers, database)
             settings = _settings(known, caller.analyst or str(caller.role))
@@ -242,10 +242,13 @@ class Wire:
 
 
 def _settings(known: object, user: str) -> Settings:
-    """The settings that a connection begins with: its own, and those in its options."""
+    """The settings that a connection begins with: its own, those in its options, and those after the user's name, for
+    tools that have no field for options.
+    """
     assert isinstance(known, dict)
     settings = Settings(user=user)
-    pairs = [*options_of(known.get("options", "")), *((n, v) for n, v in known.items() if n not in APART)]
+    said = [*options_of(known["user"].partition(" ")[2]), *options_of(known.get("options", ""))]
+    pairs = [*said, *((n, v) for n, v in known.items() if n not in APART)]
     for name, value in pairs:
         if not name.startswith("_pq_."):
             settings = settings.with_(name, value)
