@@ -35,6 +35,12 @@ $(VENV)/.ready: pyproject.toml constraints.txt src/discreet/version.py
 	@$(PIP) --no-deps --upgrade --target .spark pyspark py4j
 	@touch $@
 
+# So do the packages that read Delta and Iceberg tables: a sixth of a gigabyte.
+.lakes/.ready: constraints.txt | venv
+	@echo "unpacking deltalake and pyiceberg (once) …"
+	@$(PIP) --no-deps --upgrade --target .lakes deltalake arro3-core Deprecated pyiceberg cachetools fsspec mmh3 pyparsing pyroaring strictyaml tenacity zstandard
+	@touch $@
+
 $(VENV)/.bench: $(VENV)/.ready
 	@echo "adding the peers that benchmarks compare with …"
 	@$(PIP) --editable '.[bench]'
@@ -79,6 +85,7 @@ suite: venv
 test-engines: venv
 	@sh tests/spark/run.sh $(BIN)/python
 	@sh tests/clients/run.sh $(BIN)/python
+	@sh tests/lakes/run.sh $(BIN)/python
 
 test-slow: venv
 	@$(PYTEST) -m slow --durations=10
@@ -108,4 +115,4 @@ package: venv
 	@$(BIN)/python -m releasing
 
 clean:
-	rm -rf dist $(VENV) .spark .oidc .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis .coverage .coverage.*
+	rm -rf dist $(VENV) .spark .lakes .oidc .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis .coverage .coverage.*

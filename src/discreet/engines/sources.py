@@ -25,6 +25,7 @@ import duckdb
 
 from discreet.engines import text
 from discreet.engines.header import OTHER_FORMAT, Header, delimiter, opened, read_header
+from discreet.engines.lakes import LakeStaging
 from discreet.engines.parts import Part, private_file
 from discreet.engines.problems import SourceError
 from discreet.engines.records import AmbiguousError, Cleaner, Counts
@@ -121,6 +122,7 @@ class Sources:
         """Of tables that are here: these files and no others."""
         self.staging = Staging(policy, scratch, progress)
         self.spark = SparkStaging(policy, scratch, partial(paths, policy), progress)
+        self.lakes = LakeStaging(policy, scratch, partial(paths, policy), progress)
         self._scratch = scratch
         self._attached: dict[Path, str] = {}
         self._parts: dict[str, tuple[Part, ...]] = {}
@@ -231,6 +233,9 @@ class Sources:
         if table.source.format is Format.SPARK:
             yield self.spark.part(table)
             return
+        if table.source.is_lake:
+            yield self._of_lake(table)
+            return
         files = [path for path in self._paths(table) if str(path) not in report.unreadable]
         if table.source.format is Format.DUCKDB:
             yield self._attached_part(table, files[0])
@@ -244,7 +249,18 @@ class Sources:
 
     def read_together(self, tables: Iterable[str]) -> None:
         """Say which tables are wanted at one moment, where that can be had."""
-        self.staging.together = self.spark.together = frozenset(tables)
+        self.staging.together = self.spark.together = self.lakes.together = frozenset(tables)
+
+    def _of_lake(self, table: Table) -> Part:
+        """Columns that were not read are known by name and type alone."""
+        held = self.lakes.written(table)
+        kinds = list(described(self.connection, text.reading_parquet([str(held.shape)])).values())
+        columns = {
+            name_: (text.source_column(f"c{index}", kind) if index in held.wanted else f"CAST(NULL AS {kind})", kind)
+            for index, (name_, kind) in enumerate(zip(held.names, kinds, strict=True))
+            if index in held.wanted or text.castable(kind)
+        }
+        return Part(text.reading_parquet([str(held.rows)]), columns)
 
     def _attached_part(self, table: Table, path: Path) -> Part:
         if table.source.table is None:

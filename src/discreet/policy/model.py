@@ -38,6 +38,8 @@ class Format(StrEnum):
     DUCKDB = "duckdb"
     POSTGRES = "postgres"
     SPARK = "spark"
+    DELTA = "delta"
+    ICEBERG = "iceberg"
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +100,12 @@ class Source:
     @property
     def is_file(self) -> bool:
         """Whether it lies in files that we read ourselves."""
-        return self.login is None and self.cluster is None
+        return self.login is None and self.cluster is None and not self.is_lake
+
+    @property
+    def is_lake(self) -> bool:
+        """Whether it is a table of Delta Lake or Iceberg."""
+        return self.format in (Format.DELTA, Format.ICEBERG)
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,6 +10,7 @@ from typing import Any, Final
 
 from discreet.policy.clusters import cluster_address, is_cluster, read_cluster, read_place
 from discreet.policy.databases import address, is_address, read_address, read_table
+from discreet.policy.lakes import is_delta, is_lake, read_lake, read_name
 from discreet.policy.model import Column, Format, Source, Table
 from discreet.policy.problems import choices, shown
 from discreet.policy.section import RuleError, Section, flag, identifier, text
@@ -36,6 +37,8 @@ _PATTERN: Final = re.compile(r"[*?\[]")
 _ELSEWHERE: Final[Mapping[Format, tuple[str, str, str, Callable[[str], object]]]] = {
     Format.POSTGRES: ("PostgreSQL", "postgresql://host/database", "public.visits", read_table),
     Format.SPARK: ("Spark", "spark:local[*]", "clinic.visits", read_place),
+    Format.DELTA: ("a Delta table", "delta:visits", "", read_lake),
+    Format.ICEBERG: ("Iceberg", "iceberg:prod", "clinic.visits", read_name),
 }
 """Of each: what it is called, an address of it, a table of it, and what reads the names of such."""
 
@@ -53,9 +56,11 @@ def read_path(value: object) -> str:
         read_address(path.partition("#")[0])
     elif is_cluster(path):
         read_cluster(path.partition("#")[0])
+    elif is_lake(path):
+        read_lake(path.partition("#")[0])
     elif _ADDRESS.match(path):
         raise RuleError(
-            "is an address, and sources are files or tables of PostgreSQL or Spark",
+            "is an address, and sources are files or tables of PostgreSQL, Spark, Delta or Iceberg",
             "copy the data beside the policy and name that file",
         )
     return path
@@ -68,7 +73,7 @@ def is_pattern(path: str) -> bool:
 
 def is_elsewhere(path: str) -> bool:
     """Whether a source is meant to be an address."""
-    return is_address(path) or is_cluster(path)
+    return is_address(path) or is_cluster(path) or is_lake(path)
 
 
 def read_source(section: Section, fields: Mapping[str, Any]) -> Source | None:
@@ -78,7 +83,8 @@ def read_source(section: Section, fields: Mapping[str, Any]) -> Source | None:
         return None  # reported already
     declared = fields.get("format")
     if is_elsewhere(path):
-        return (_read_database if is_address(path) else _read_by_spark)(section, fields, path, table)
+        reads = _read_lake if is_lake(path) else _read_database if is_address(path) else _read_by_spark
+        return reads(section, fields, path, table)
     if "newer_by" in fields:
         section.at("newer_by").report("is for tables of PostgreSQL", "remove it")
     if declared is not None and declared in _ELSEWHERE:
@@ -129,6 +135,21 @@ def _read_by_spark(section: Section, fields: Mapping[str, Any], path: str, table
             section.at(key).report("is not for what Spark reads", "remove it")
     wanted = _table_there(section, fields, path, table, Format.SPARK)
     return None if wanted is None else Source(Format.SPARK, cluster_address(cluster), wanted, cluster=cluster)
+
+
+def _read_lake(section: Section, fields: Mapping[str, Any], path: str, table: str | None) -> Source | None:
+    """A table of Delta Lake, which is a folder, or of a catalogue of Iceberg."""
+    form = Format.DELTA if is_delta(path) else Format.ICEBERG
+    for key in ("newer_by", "stream"):
+        if key in fields:
+            section.at(key).report(f"is not for {_ELSEWHERE[form][0]}", "remove it")
+    if form is Format.DELTA:
+        if table is not None:
+            section.at("table").report("the folder is the table", "remove it")
+        wanted = _table_there(section, {**fields}, f"{path}#{path}", None, form)
+        return None if wanted is None or table is not None else Source(form, path)
+    wanted = _table_there(section, fields, path, table, form)
+    return None if wanted is None else Source(form, path.partition("#")[0], wanted)
 
 
 def _table_there(section: Section, fields: Mapping[str, Any], path: str, table: str | None, form: Format) -> str | None:
