@@ -144,18 +144,18 @@ class LakeStaging:
         target = self.scratch / f"lake-{list(self.policy.tables).index(table.name)}"
         shape = pa.schema([pa.field(f"c{index}", each.type) for index, each in enumerate(opened.schema)])
         narrow = pa.schema([shape.field(index) for index in chosen])
-        found = Written(names, chosen, target.with_suffix(".shape"), target.with_suffix(".rows"))
+        written = Written(names, chosen, target.with_suffix(".shape"), target.with_suffix(".rows"))
         try:
-            with private_file(str(found.shape)) as file:
+            with private_file(str(written.shape)) as file:
                 pq.write_table(shape.empty_table(), file)
-            with private_file(str(found.rows)) as file, pq.ParquetWriter(file, narrow) as writer:
+            with private_file(str(written.rows)) as file, pq.ParquetWriter(file, narrow) as writer:
                 for batch in opened.read([names[index] for index in chosen]):
                     writer.write_batch(pa.RecordBatch.from_arrays(batch.columns, schema=narrow))
         except Exception:
             raise SourceError(table.name, *INTERRUPTED) from None
         if self.progress is not None:
             self.progress(table.name, 0.99)
-        return found
+        return written
 
 
 def _delta(folder: Path, table: Table) -> Opened:
@@ -163,8 +163,8 @@ def _delta(folder: Path, table: Table) -> Opened:
     from deltalake import DeltaTable
 
     said = read_lake(table.source.path)
-    place = said if is_remote(said) else str((folder / said).resolve())
-    held = DeltaTable(place)
+    address = said if is_remote(said) else str((folder / said).resolve())
+    held = DeltaTable(address)
     protocol = held.protocol()
     more = sorted(set(protocol.reader_features or ()) - FEATURES)
     if more or (protocol.min_reader_version > 1 and not protocol.reader_features):
