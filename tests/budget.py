@@ -24,6 +24,7 @@ import pytest
 
 ROOT: Final = Path(__file__).parents[1]
 BUDGETS: Final = ROOT / "tests" / "budget.toml"
+SELDOM: Final = ROOT / "tests" / "seldom.toml"
 OUTSIDE: Final = "collection"
 """What no test takes: starting, importing and collecting, in every worker."""
 TOP: Final = 10
@@ -51,6 +52,18 @@ def crossed(many: Iterable[Any], few: Sequence[Any]) -> list[Any]:
         for place, one in enumerate(many)
         for number, other in enumerate(few)
     ]
+
+
+def seldom(items: Iterable[pytest.Item], table: Mapping[str, int]) -> None:
+    """Marks forms of tests as slow, of which one in so many runs in `make test`: across, as pairs are listed."""
+    forms: defaultdict[str, list[pytest.Item]] = defaultdict(list)
+    for item in items:
+        if item.get_closest_marker(SLOW.name) is None:
+            forms[item.nodeid.partition("[")[0].removeprefix("tests/")].append(item)
+    for test, many in table.items():
+        for place, item in enumerate(forms[test]):
+            if (place + place // many) % many:
+                item.add_marker(SLOW)
 
 
 def processor() -> float:

@@ -6,14 +6,16 @@ import atexit
 import gc
 import os
 import shutil
+import sys
 import tempfile
+import tomllib
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
 import pytest
 from hypothesis import settings
 
-from tests.budget import NAME, Budget
+from tests.budget import NAME, SELDOM, Budget, seldom
 from tests.workers import Workers
 
 if TYPE_CHECKING:
@@ -58,7 +60,7 @@ os.environ["DISCREET_MARKS"] = MARKS
 atexit.register(shutil.rmtree, MARKS, ignore_errors=True)
 
 
-SELDOM: Final = (20_000, 20, 20)
+GARBAGE: Final = (20_000, 20, 20)
 """How often garbage is looked for. As often as Python does by itself, it took a twentieth of the time of tests/sql."""
 
 SERVERS: Final = frozenset({"server", "lasting", "running", "browser", "postgres"})
@@ -129,12 +131,15 @@ def pytest_collection() -> Iterator[None]:
         return (yield)
     finally:
         gc.freeze()
-        gc.set_threshold(*SELDOM)
+        gc.set_threshold(*GARBAGE)
         gc.enable()
 
 
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Tests that share servers come first: one worker begins with them, and the other starts none of the same."""
+    if "coverage" not in sys.modules:  # which looks at all that is not slow by itself
+        seldom(items, tomllib.loads(SELDOM.read_text(encoding="utf-8")))
     items.sort(key=lambda item: SERVERS.isdisjoint(getattr(item, "fixturenames", ())))
 
 

@@ -7,7 +7,21 @@ import sys
 import tomllib
 from pathlib import Path
 
-from tests.budget import BUDGETS, OUTSIDE, directory, later, over, per_directory, processor, renewed, table
+import pytest
+
+from tests.budget import (
+    BUDGETS,
+    OUTSIDE,
+    SELDOM,
+    directory,
+    later,
+    over,
+    per_directory,
+    processor,
+    renewed,
+    seldom,
+    table,
+)
 
 BURN = "import time\nwhile time.process_time() < 0.2: pass\nprint(flush=True)\ninput()"
 
@@ -46,6 +60,28 @@ def test_what_comes_later_is_slow() -> None:
     assert first == "a"
     assert second.values == ("b",)
     assert [mark.name for mark in second.marks] == ["slow"]
+
+
+def test_of_forms_that_go_the_same_way_one_in_so_many_is_not_slow(request: pytest.FixtureRequest) -> None:
+    def made(name: str) -> pytest.Item:
+        return pytest.Function.from_parent(request.node.parent, name=name, callobj=made)
+
+    pairs = [made(f"test_a[{one}-{end}]") for one in "pqrs" for end in "xy"]
+    others = [made("test_b"), made("test_c[p]"), made("test_c[q]")]
+    others[1].add_marker("slow")
+    file = request.node.nodeid.partition("::")[0].removeprefix("tests/")
+    seldom([*pairs, *others], {f"{file}::test_a": 2, f"{file}::test_b": 9, f"{file}::test_c": 2, "gone": 2})
+    often = [item.name for item in [*pairs, *others] if item.get_closest_marker("slow") is None]
+    assert often == ["test_a[p-x]", "test_a[q-y]", "test_a[r-x]", "test_a[s-y]", "test_b", "test_c[q]"]
+
+
+def test_what_runs_seldom_is_there() -> None:
+    """A test that is renamed would run whole again, and nobody would know."""
+    for test, many in tomllib.loads(SELDOM.read_text(encoding="utf-8")).items():
+        file, _, name = test.partition("::")
+        text = (SELDOM.parent / file).read_text(encoding="utf-8")
+        assert f"def {name}(" in text, test
+        assert many > 1
 
 
 def test_a_budget_is_what_a_run_took_and_a_fifth_more() -> None:
