@@ -1,3 +1,4 @@
+-- written from memory: this tool could not be installed, and nobody has recorded it
 -- as DBeaver asks when it connects and when a table is opened
 SET extra_float_digits = 3;
 

@@ -1,3 +1,4 @@
+-- written from memory: this tool could not be installed, and nobody has recorded it
 -- as Metabase asks when a database is added and when it is synchronised
 SELECT 1;
 

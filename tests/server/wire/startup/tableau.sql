@@ -1,3 +1,4 @@
+-- written from memory: this tool could not be installed, and nobody has recorded it
 -- as Tableau and ODBC drivers ask when they connect
 SET DateStyle = 'ISO';
 
