@@ -129,7 +129,7 @@ def columns(visitor: Visitor, path: str, decided: dict[str, dict[str, str]], **m
 def walk(visitor: Visitor, name: str = "clinic", *, budget: str = "2", delta: str = "") -> str:
     """From files to the page with the policy; the address of the draft."""
     draft = begin(visitor, name, "visits.csv", "wards.csv")
-    units = {"unit_0": "column:patient_id", "rows_0": "10", "lines_0": "no", "unit_1": "public", "lines_1": "no"}
+    units = {"unit_0": "column:patient_id", "rows_0": "2", "lines_0": "no", "unit_1": "public", "lines_1": "no"}
     assert went(send(visitor, f"{draft}/units", unit="patient", tables="2", **units)) == f"{draft}/columns/0"
     assert went(columns(visitor, f"{draft}/columns/0", COLUMNS)) == f"{draft}/columns/1"
     public = {"ward": {"kind": "text"}, "beds": {"kind": "integer"}}
@@ -162,6 +162,7 @@ def open_it(visitor: Visitor, file: str) -> str:
 
 
 def build(folder: Path) -> Path:
+    folder.mkdir(exist_ok=True)
     (folder / "visits.csv").write_text(VISITS, encoding="utf-8")
     (folder / "wards.csv").write_text(WARDS, encoding="utf-8")
     return folder

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 MAX_LENGTH: Final = 200
 AT_DESK: Final = 6000
-"""Requests of one minute at a desk where no dataset is open yet."""
+"""Requests of one minute of whoever started the desk."""
 bearer: Final = HTTPBearer(auto_error=False, description="A token made with `discreet token create`.")
 
 
@@ -66,7 +66,11 @@ def admitted(request: Request, holder: str | Person) -> dict[str, Caller]:
     """
     shared = app_state(request)
     known = shared.datasets.callers(holder[:MAX_LENGTH] if isinstance(holder, str) else holder) if holder else {}
-    if known:
+    owner = shared.datasets.owner(holder[:MAX_LENGTH]) if isinstance(holder, str) else None
+    if owner is not None:
+        tell(request.scope, token=owner.id)
+        shared.rates.admit(owner.id, AT_DESK)
+    elif known:
         caller = next(iter(known.values()))
         tell(request.scope, token=caller.token)
         most = max(shared.datasets[name].curator.policy.serving.requests_per_minute for name in known)
@@ -75,12 +79,9 @@ def admitted(request: Request, holder: str | Person) -> dict[str, Caller]:
 
 
 def is_at_desk(request: Request, token: str) -> bool:
-    """Whether this is whoever started the desk; it counts as a request."""
+    """Whether this is whoever started the desk."""
     shared = app_state(request)
-    known = None if shared.desk is None else shared.desk.links.find(token[:MAX_LENGTH])
-    if known is not None:
-        shared.rates.admit(known.id, AT_DESK)
-    return known is not None
+    return shared.desk is not None and shared.datasets.owner(token[:MAX_LENGTH]) is not None
 
 
 def granted(request: Request, known: dict[str, Caller], dataset: str, roles: tuple[Role, ...]) -> Access:

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from discreet.errors import Refused
+from discreet.engines.problems import SourceError
+from discreet.errors import QueryFailed, Refused
 from discreet.owner.check import checked
 from discreet.owner.editing import write_new
 from discreet.owner.inspection import inspected
@@ -84,13 +85,23 @@ class Desk:
             raise Refused("policy", f"another policy that is open is called {name}", "give each a name of its own")
         dataset = Dataset(policy, None, tell, AMONG)
         try:
-            dataset.curator.make_copy()
+            _make_copy(dataset)
             Steps.of(policy).add("tables", beside(policy))
             datasets.add(dataset)
         except BaseException:
             dataset.close()
             raise
         return name
+
+
+def _make_copy(dataset: Dataset) -> None:
+    """Make the private copy. Analysts are told that tables cannot be read, owners also why."""
+    try:
+        dataset.curator.make_copy()
+    except QueryFailed as failed:
+        if isinstance(failed.__context__, SourceError):
+            raise failed.__context__ from None
+        raise
 
 
 def _limits(now: int) -> Sequence[int]:

@@ -16,7 +16,8 @@ from discreet.errors import Refused
 from discreet.noise import SYSTEM
 from discreet.owner.decisions import init_command
 from discreet.owner.draft import Described, described_sources, draft
-from discreet.policy import Finding, Policy, PolicyError, parse
+from discreet.policy import Policy, parse
+from discreet.server.desk.files import demand_inside
 
 MAX_DRAFTS: Final = 50
 """Drafts at once; the oldest goes."""
@@ -73,6 +74,7 @@ class Draft:
 
     def _paths(self) -> list[str]:
         """Paths as the working folder sees them: what a policy says is seen from its own."""
+        demand_inside(self.folder, self.sources)
         return [os.path.relpath(self.folder / source) for source in self.sources]
 
 
@@ -123,7 +125,3 @@ def decided_with(draft: Draft, table: str, given: Mapping[str, Any] | bool) -> d
     tables = dict(draft.decisions.get("tables", {}))
     tables[table] = given
     return {**draft.decisions, "tables": tables}
-
-
-def problems_of(wrong: PolicyError) -> tuple[Finding, ...]:
-    return wrong.problems

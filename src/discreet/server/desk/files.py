@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -114,6 +114,15 @@ def demand_offered(folder: Path, names: list[str]) -> list[str]:
         if name not in known:
             raise Refused("file-unknown", "there is no such file in the folder", "choose among those that are listed")
     return names
+
+
+def demand_inside(folder: Path, names: Sequence[str]) -> None:
+    """Raise if a file that was offered leads out of the folder by now: it, or a folder on the way to it, is a link."""
+    for name in names:
+        path = folder / name
+        steps = [path, *path.parents[: len(Path(name).parts) - 1]]
+        if any(step.is_symlink() for step in steps) or (path.exists() and not path.is_file()):
+            raise Refused("file-unknown", f"{name} is no file of the folder any more", "choose the files again")
 
 
 def policies(folder: Path) -> list[Written]:
