@@ -47,6 +47,9 @@ ALLOWED = {
     f"{HOME}/streams?page=2": EVERYBODY,
     f"{HOME}/streams.json": EVERYBODY,
     f"{HOME}/owner": (OWNER,),
+    f"{HOME}/owner/statement": (OWNER,),
+    f"{HOME}/owner/script.sh": (OWNER,),
+    f"{HOME}/owner/notebook.ipynb": (OWNER,),
     "/learn": EVERYBODY,
     "/docs": EVERYBODY,
     "/sign-in": EVERYBODY,
@@ -67,6 +70,10 @@ FORMS = {
     f"{HOME}/owner/tokens/0/revoke": (OWNER,),
     f"{HOME}/owner/budget": (OWNER,),
     f"{HOME}/owner/check": (OWNER,),
+    f"{HOME}/owner/acknowledge": (OWNER,),
+    f"{HOME}/owner/analysts": (OWNER,),
+    f"{HOME}/owner/backup": (OWNER,),
+    f"{HOME}/owner/suggest": (OWNER,),
     f"{HOME}/owner/audit": (OWNER,),
 }
 OPEN = ("/learn", "/docs", "/sign-in")

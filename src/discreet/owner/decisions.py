@@ -56,6 +56,8 @@ def _check(decided: Decisions) -> None:
             raise _wrong((name,), "is nothing to decide here", choices(name, DECIDED))
         if name in _SECTIONS:
             _table((name,), given)
+    for name, share in decided.get("analysts", {}).items():
+        _table(("analysts", name), share)
     for name, table in decided.get("tables", {}).items():
         if table is False:
             continue

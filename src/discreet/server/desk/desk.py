@@ -7,13 +7,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from discreet.engines.problems import SourceError
-from discreet.errors import QueryFailed, Refused
+from discreet.curator.state import open_ledger, prepared
+from discreet.errors import Refused
 from discreet.owner.check import checked
 from discreet.owner.editing import write_new
 from discreet.owner.inspection import inspected
 from discreet.owner.steps import Steps, beside
 from discreet.policy import Finding, Policy, parse, read
+from discreet.policy.engines import DUCKDB
 from discreet.server.datasets import Dataset, Datasets, name_of
 from discreet.server.desk.drafts import Draft, Drafts
 from discreet.server.desk.files import policies
@@ -83,9 +84,10 @@ class Desk:
             if datasets[name].curator.policy.path == policy.path:
                 return name
             raise Refused("policy", f"another policy that is open is called {name}", "give each a name of its own")
+        _make_copy(policy, tell)
         dataset = Dataset(policy, None, tell, AMONG)
         try:
-            _make_copy(dataset)
+            dataset.curator.make_copy()
             Steps.of(policy).add("tables", beside(policy))
             datasets.add(dataset)
         except BaseException:
@@ -94,14 +96,11 @@ class Desk:
         return name
 
 
-def _make_copy(dataset: Dataset) -> None:
-    """Make the private copy. Analysts are told that tables cannot be read, owners also why."""
-    try:
-        dataset.curator.make_copy()
-    except QueryFailed as failed:
-        if isinstance(failed.__context__, SourceError):
-            raise failed.__context__ from None
-        raise
+def _make_copy(policy: Policy, tell: Tell) -> None:
+    """Make the private copy first: a curator says only that tables cannot be read, and owners may know why."""
+    if policy.engine == DUCKDB:
+        with open_ledger(policy) as ledger:
+            prepared(policy, ledger, tell, AMONG)
 
 
 def _limits(now: int) -> Sequence[int]:
