@@ -36,7 +36,11 @@ def test_what_is_decided_is_in_the_draft_and_nothing_is_left(visits: Path) -> No
     result = run("init", "visits.csv", "-o", visits, *decided(*LINES))
     assert "nothing is left to decide" in result.stderr
     policy = read(visits)
-    assert (policy.budget.epsilon, policy.tables["visits"].max_rows, list(policy.analysts)) == (2, 3, ["finance"])
+    assert (float(policy.budget.epsilon), policy.tables["visits"].max_rows, list(policy.analysts)) == (
+        2,
+        3,
+        ["finance"],
+    )
     assert list(policy.tables["visits"].columns) == ["cost"]
     words = init_command(["visits.csv"], "again.toml", "clinic", read_decisions(LINES))[1:]
     run(*words)
