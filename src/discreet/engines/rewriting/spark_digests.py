@@ -19,7 +19,8 @@ _SINCE: Final = "concat('s', CAST(unix_micros(CAST({0} AS TIMESTAMP)) AS STRING)
 _SAID: Final[Mapping[Type, str]] = {
     WHOLE: "concat('i', CAST({0} AS STRING), ';')",
     HUGE: "concat('i', CAST({0} AS STRING), ';')",
-    REAL: f"CASE WHEN isnan({{0}}) THEN 'rn;' ELSE concat('r', CAST({_BITS} AS STRING), ';') END",
+    REAL: "CASE WHEN isnan({0}) THEN 'rn;' "  # of NULL Java writes a text
+    f"WHEN {{0}} IS NOT NULL THEN concat('r', CAST({_BITS} AS STRING), ';') END",
     TEXT: "concat('t', CAST(octet_length({0}) AS STRING), ':', {0})",
     TRUTH: "CASE WHEN {0} THEN 'b1;' WHEN NOT {0} THEN 'b0;' END",
     DAY: _SINCE.format("CAST({0} AS TIMESTAMP_NTZ)"),
