@@ -30,6 +30,7 @@ COMMANDS: Final = {
     "desk": "discreet.cli.desk:desk",
     "refresh": "discreet.cli.refresh:refresh",
     "stream": "discreet.cli.stream:stream",
+    "upgrade": "discreet.cli.upgrade:upgrade",
     "budget": "discreet.cli.budget:budget",
     "ledger": "discreet.cli.ledger:ledger",
     "serve": "discreet.cli.serve:serve",

@@ -12,6 +12,7 @@ from discreet.accounting.balance import Balance
 from discreet.accounting.record import Entry, Event
 from discreet.accounting.stream import StreamStanding
 from discreet.curator.erasing import Erasure, erasing, settle_streams
+from discreet.curator.formats import demand_known
 from discreet.curator.retention import retain
 from discreet.curator.streams import declare, refresh_streams
 from discreet.engines.arrivals import Arrived
@@ -97,6 +98,7 @@ def _opened(
     policy: Policy, marks: Marks | None, kind: type[Ledger] = Ledger, accept: Acceptance | None = None
 ) -> Ledger:
     _make_folder(policy)
+    demand_known(policy.state)
     if kind is Ledger:  # whoever looks removes nothing
         sweep(policy.state)
     ledger = kind(

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from discreet.accounting.record import OWNER
+from discreet.curator.formats import demand_known
 from discreet.errors import Refused
 from discreet.ledger import LedgerError
 from discreet.logs import note
@@ -87,6 +88,7 @@ class SavedQueries:
 
     @classmethod
     def of(cls, policy: Policy) -> SavedQueries:
+        demand_known(policy.state)
         return cls(policy.state / FILE)
 
     def all(self, holder: str | None) -> list[SavedQuery]:

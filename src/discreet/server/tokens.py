@@ -20,6 +20,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Final
 
+from discreet.curator.formats import demand_known
 from discreet.ledger import LedgerError
 from discreet.noise import SYSTEM
 from discreet.policy import Policy
@@ -105,6 +106,7 @@ class Tokens:
 
     @classmethod
     def of(cls, policy: Policy) -> Tokens:
+        demand_known(policy.state)
         return cls(policy.state / FILE)
 
     def add(self, made: Made, role: Role, analyst: str | None = None, expires: datetime | None = None) -> None:
