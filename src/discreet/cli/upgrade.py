@@ -35,5 +35,5 @@ def upgrade(policy: Path, check: bool, as_json: bool) -> None:
     elif check:
         click.echo(f"format {before}: would be brought to {FORMAT}")
     else:
-        kept = f"; the ledger before is {printable(copy.name)}" if copy.exists() else ""
-        click.echo(f"format {before} was brought to {FORMAT}{kept}")
+        copied = f"; the ledger before is {printable(copy.name)}" if copy.exists() else ""
+        click.echo(f"format {before} was brought to {FORMAT}{copied}")
