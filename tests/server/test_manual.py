@@ -360,3 +360,11 @@ def test_everybody_can_read_them(browser: Browser, written: Path) -> None:
         assert (name, barriers(page)) == (name, [])
         assert (name, overflowing(page)) == (name, [])
     context.close()
+
+
+def test_comments_of_pages_are_not_shown_and_code_stays_as_it_is() -> None:
+    from discreet.server.manual.markdown import sections, without_comments
+
+    text = "It is <!-- figure a/b ratio -->1.4<!-- / --> times.\n\n```text\n<!-- shown -->\n```\n"
+    assert without_comments(text) == "It is 1.4 times.\n\n```text\n<!-- shown -->\n```\n"
+    assert "figure" not in " ".join(words for _, words in sections(text))

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 Linked = Callable[[str], str | None]
 """The address for what a page links to; None for what is no page."""
 PROMPT: Final = "$ "
+_COMMENT: Final = re.compile(r"<!--.*?-->", re.DOTALL)
+_FENCED: Final = re.compile(r"(^```.*?^```$)", re.DOTALL | re.MULTILINE)
 KINDS: Final = (
     ("Keyword", "k"),
     ("Literal.String", "s"),
@@ -57,10 +59,16 @@ class Rendered:
     dead: list[str] = field(default_factory=list)
 
 
+def without_comments(text: str) -> str:
+    """Comments say where figures come from, to whoever edits the page; blocks of code stay as they are."""
+    parts = _FENCED.split(text)
+    return "".join(part if index % 2 else _COMMENT.sub("", part) for index, part in enumerate(parts))
+
+
 def rendered(text: str, linked: Linked) -> Rendered:
     """A page of Markdown. `linked` says where links and pictures lead."""
     page = Rendered()
-    tokens = parser().parse(text)
+    tokens = parser().parse(without_comments(text))
     _name_headings(tokens, page)
     for token in _all(tokens):
         if token.type in ("link_open", "image"):
@@ -71,7 +79,7 @@ def rendered(text: str, linked: Linked) -> Rendered:
 
 def sections(text: str) -> Iterator[tuple[Heading, str]]:
     """The parts of a page below each of its headings, as plain text, to be searched."""
-    tokens = parser().parse(text)
+    tokens = parser().parse(without_comments(text))
     page = Rendered()
     _name_headings(tokens, page)
     heading, words = Heading(1, "", ""), list[str]()
