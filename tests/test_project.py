@@ -30,6 +30,7 @@ def test_importing_discreet_imports_no_dependency() -> None:
             {"duckdb", "sqlglot", "sqlite3", *map("discreet.{}".format, ("curator", "sql", "engines", "ledger"))},
         ),
         ("client.dbapi", {"duckdb", "sqlglot", "sqlite3", *map("discreet.{}".format, ("curator", "sql", "ledger"))}),
+        ("curator.state", {"duckdb", "numpy", "sqlglot", "discreet.sql", "discreet.engines"}),
         ("answers.wire", {"duckdb", "sqlglot", "sqlite3", *map("discreet.{}".format, ("curator", "sql", "ledger"))}),
     ],
 )

@@ -14,7 +14,7 @@ import duckdb
 import pytest
 
 import discreet
-from discreet.curator.state import refresh
+from discreet.curator.refreshing import refresh
 from discreet.engines.duckdb import DuckDB
 from discreet.engines.problems import SourceError
 from discreet.policy import read

@@ -10,7 +10,7 @@ import duckdb
 import pytest
 
 import discreet
-from discreet.curator.state import refresh
+from discreet.curator.refreshing import refresh
 from discreet.ledger import LedgerError
 from discreet.policy import PolicyError, read
 from tests.attacks.worlds import HEAD

@@ -19,7 +19,7 @@ from discreet.accounting.record import PartName
 from discreet.accounting.rounding import UNITS
 from discreet.answers.call import Call
 from discreet.curator.curator import Curator
-from discreet.curator.state import refresh
+from discreet.curator.refreshing import refresh
 from discreet.errors import BudgetExhausted, Refused
 from discreet.ledger import LedgerDamaged, ledger, verify
 from discreet.ledger import partitions as module

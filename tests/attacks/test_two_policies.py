@@ -10,7 +10,7 @@ import duckdb
 import pytest
 
 import discreet
-from discreet.curator.state import refresh
+from discreet.curator.refreshing import refresh
 from discreet.engines.copy import copies
 from discreet.engines.duckdb import DuckDB
 from discreet.engines.problems import SourceError

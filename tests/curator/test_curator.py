@@ -37,7 +37,8 @@ from discreet.composed import Sql
 from discreet.curator.curator import Curator
 from discreet.curator.parts import part_name
 from discreet.curator.public import PublicTables
-from discreet.curator.state import LEDGER, open_ledger, refresh
+from discreet.curator.refreshing import refresh
+from discreet.curator.state import LEDGER, open_ledger
 from discreet.engines.copy import private_copy
 from discreet.engines.memory import Memory
 from discreet.errors import FAILED, RETRY

@@ -14,9 +14,10 @@ from typing import Any
 import pytest
 
 from discreet.cli.failures import FAILED
-from discreet.curator import erasing, state
+from discreet.curator import erasing, refreshing
 from discreet.curator.erasing import Erasure
-from discreet.curator.state import open_ledger, refreshed, verify_ledger
+from discreet.curator.refreshing import refreshed
+from discreet.curator.state import open_ledger, verify_ledger
 from discreet.engines import erasing as erasing_files
 from discreet.engines.arrivals import segments
 from discreet.engines.frozen import index_of, names, stream_folder
@@ -192,9 +193,9 @@ class Killed(BaseException):
 
 POINTS: dict[str, tuple[Any, str]] = {
     "while rows are written": (erasing_files._Erasure, "_write"),
-    "before the copy": (state, "private_copy"),
+    "before the copy": (refreshing, "private_copy"),
     "before the record": (Ledger, "advance_data"),
-    "after the record": (state, "forget_others"),
+    "after the record": (refreshing, "forget_others"),
     "before it holds for good": (erasing_files, "bury"),
     "before old files go": (erasing_files, "sweep_folders"),
 }

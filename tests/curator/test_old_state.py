@@ -15,7 +15,7 @@ import discreet
 from discreet.accounting import Pure
 from discreet.accounting.record import Key, PartName
 from discreet.curator.curator import Curator
-from discreet.curator.state import refresh
+from discreet.curator.refreshing import refresh
 from discreet.errors import Refused
 from discreet.ledger import Grant, Ledger, back_up, verify
 from discreet.policy import read

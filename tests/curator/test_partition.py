@@ -18,7 +18,7 @@ from discreet.accounting import Pure, rho_for
 from discreet.answers.call import Call
 from discreet.answers.fluent import Rows
 from discreet.curator.curator import Curator
-from discreet.curator.state import refresh
+from discreet.curator.refreshing import refresh
 from discreet.engines.memory import Memory
 from discreet.errors import BudgetExhausted, Refused
 from discreet.lab.hospital import build

@@ -14,6 +14,7 @@ import pytest
 
 from discreet.accounting import Pure
 from discreet.curator import state
+from discreet.curator.refreshing import refresh
 from discreet.curator.state import (
     back_up_ledger,
     balances,
@@ -23,7 +24,6 @@ from discreet.curator.state import (
     raise_budget,
     recorded_grant,
     recorded_ledger,
-    refresh,
     restore_ledger,
 )
 from discreet.engines.problems import SourceError

@@ -14,7 +14,7 @@ import duckdb
 import psycopg
 import pytest
 
-from discreet.curator.state import refresh
+from discreet.curator.refreshing import refresh
 from discreet.engines import postgres as module
 from discreet.engines.copy import private_copy
 from discreet.engines.postgres import INTERRUPTED, Snapshot, as_text

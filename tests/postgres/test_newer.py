@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import discreet
-from discreet.curator.state import refresh
+from discreet.curator.refreshing import refresh
 from discreet.engines import newer
 from discreet.engines.copy import private_copy
 from discreet.engines.newer import FOLDER

@@ -11,7 +11,8 @@ import pytest
 
 from discreet.accounting.record import Event
 from discreet.answers.story import story
-from discreet.curator.state import note_token, open_window, refresh, withdraw
+from discreet.curator.refreshing import refresh
+from discreet.curator.state import note_token, open_window, withdraw
 from discreet.owner.raising import grant_more
 from discreet.policy import read
 from tests.server.running import POLICY, build, until

@@ -14,7 +14,7 @@ from discreet.cli.output import json_option, policy_argument, printable, progres
 from discreet.printing import counted
 
 if TYPE_CHECKING:
-    from discreet.curator.state import Refreshed
+    from discreet.curator.refreshing import Refreshed
     from discreet.engines.sources import Report
 
 
@@ -51,8 +51,8 @@ def refresh(
     blocks too. It ends with 5 if a program still has an earlier copy open: the rows are on the disk until it ends.
     """
     from discreet.curator.erasing import Erasure
+    from discreet.curator.refreshing import refreshed as advance
     from discreet.curator.state import open_ledger
-    from discreet.curator.state import refreshed as advance
     from discreet.policy import read
 
     refreshed = read(policy)

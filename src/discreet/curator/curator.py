@@ -23,8 +23,8 @@ from discreet.curator.found_bounds import FOLDER, Index
 from discreet.curator.parts import recorded
 from discreet.curator.public import PublicTables
 from discreet.curator.query import Query
+from discreet.curator.refreshing import refreshed
 from discreet.curator.shape import Shape
-from discreet.curator.state import refreshed
 from discreet.curator.streams import Chosen, chosen, newest_named
 from discreet.curator.task import Context, EngineReader, Maker, Prepared, Recall, Task
 from discreet.curator.versions import OutdatedError, Versions

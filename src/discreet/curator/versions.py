@@ -12,7 +12,7 @@ from weakref import WeakValueDictionary
 import duckdb
 
 from discreet.accounting.record import BlockNames
-from discreet.curator.state import prepared
+from discreet.curator.refreshing import prepared
 from discreet.engines.arrivals import segments
 from discreet.engines.copy import Progress
 from discreet.engines.duckdb import DuckDB

@@ -78,15 +78,6 @@ def is_pattern(table: Table) -> bool:
     return table.source.is_file and any(sign in table.source.path for sign in "*?[")
 
 
-def source_files(policy: Policy) -> Iterator[Path]:
-    """All files that a policy reads and that are there."""
-    for table in policy.tables.values():
-        if not table.source.is_file:
-            continue
-        pattern = os.path.join(glob.escape(str(policy.folder)), table.source.path)
-        yield from (Path(path) for path in glob.iglob(pattern, recursive=True))
-
-
 def demand_apart(policy: Policy) -> None:
     """Raise if a file that holds private rows is also read as a public one, under whatever name."""
     private = {identity: table for table in policy.private_tables.values() for identity in _identities(policy, table)}

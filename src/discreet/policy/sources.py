@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import glob
 import os
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
 
 from discreet.policy.clusters import cluster_address, is_cluster, read_cluster, read_place
 from discreet.policy.databases import address, is_address, read_address, read_table
 from discreet.policy.lakes import is_delta, is_lake, read_lake, read_name
-from discreet.policy.model import Column, Format, Source, Table
+from discreet.policy.model import Column, Format, Policy, Source, Table
 from discreet.policy.problems import choices, shown
 from discreet.policy.section import RuleError, Section, flag, identifier, text
 
@@ -277,3 +278,12 @@ def _identity(source: Source, folder: Path) -> tuple[str, str]:
     if source.cluster is not None:
         return source.path, repr(read_place(source.table or ""))
     return os.path.normpath(folder / source.path), (source.table or "").casefold()
+
+
+def source_files(policy: Policy) -> Iterator[Path]:
+    """All files that a policy reads and that are there."""
+    for table in policy.tables.values():
+        if not table.source.is_file:
+            continue
+        pattern = os.path.join(glob.escape(str(policy.folder)), table.source.path)
+        yield from (Path(path) for path in glob.iglob(pattern, recursive=True))
