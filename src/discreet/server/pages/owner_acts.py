@@ -12,7 +12,8 @@ from typing import Any, Final
 from fastapi import APIRouter
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
-from discreet.curator.state import back_up_ledger, refresh
+from discreet.curator.refreshing import refresh
+from discreet.curator.state import back_up_ledger
 from discreet.engines.connection import scratch
 from discreet.engines.sources import Report
 from discreet.errors import Problem, Refused
