@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from discreet.curator.state import open_ledger, prepared
+from discreet.curator.refreshing import prepared
+from discreet.curator.state import open_ledger
 from discreet.errors import Refused
 from discreet.owner.check import checked
 from discreet.owner.editing import write_new
