@@ -45,6 +45,7 @@ QUESTIONS = [
 
 WAYS = [
     ("get", "health"),
+    ("get", "ready"),
     ("get", "datasets"),
     ("get", "datasets/{dataset}/streams"),
     ("get", "datasets/{dataset}/events"),
@@ -161,5 +162,5 @@ def test_the_document_is_complete(server: Running) -> None:
         assert each["description"], path
         assert each["tags"], path
         assert each["responses"]["default"]["content"].keys() == {"application/problem+json"}
-        open_to_all = path == "/api/v1/health"
+        open_to_all = path in ("/api/v1/health", "/api/v1/ready")
         assert bool(each.get("security")) is not open_to_all, (path, method)
