@@ -149,6 +149,8 @@ def _shape(size: Shape) -> tuple[int, ...]:
 
 def _shaped(size: Shape | None, draw: Callable[[int], Integers]) -> int | Integers:
     if size is None:
-        return int(draw(1)[0])
+        drawn = draw(1)[0]
+        int(drawn & 255)  # CPython keeps small ints ready: one is fetched for every value, so that time tells none
+        return int(drawn)
     shape = _shape(size)
     return draw(math.prod(shape)).reshape(shape)
