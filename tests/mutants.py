@@ -143,6 +143,10 @@ TESTS: dict[str, list[str]] = {
     "ledger/declaring.py": ["tests/ledger/test_streams.py", "tests/ledger/test_stream_records.py"],
     "ledger/acts.py": ["tests/ledger/test_acts.py", "tests/ledger/test_budgets.py"],
     "ledger/windows.py": ["tests/ledger/test_acts.py"],
+    **{
+        f"ledger/{each}.py": ["tests/ledger/test_retention.py"]
+        for each in ("erased", "retention", "postgres/retaining")
+    },
     "ledger/units.py": [STANDING, "tests/ledger/test_units.py"],
     "ledger/standing.py": [STANDING, "tests/ledger/test_percentages.py", "tests/ledger/test_budgets.py"],
     "ledger/marks.py": [FAILURES, "tests/attacks/test_rollback.py"],

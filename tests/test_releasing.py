@@ -97,10 +97,10 @@ def test_metadata_says_what_it_is(told: Message) -> None:
     assert len(minors) == program.LEAST
 
 
-def test_all_is_every_extra_that_people_use_but_spark(told: Message) -> None:
+def test_all_is_every_extra_that_people_use_but_spark_and_lakes(told: Message) -> None:
     extras = set(told.get_all("Provides-Extra", []))
     (listed,) = DECLARED["optional-dependencies"]["all"]
-    assert Requirement(listed).extras == extras - {"all", "spark", "dev", "bench", "docs"}
+    assert Requirement(listed).extras == extras - {"all", "spark", "delta", "iceberg", "dev", "bench", "docs"}
     said = (ROOT / "docs" / "releasing.md").read_text("utf-8")
     assert all(f"`{extra}`" in said for extra in extras - {"dev", "bench", "docs"})
 

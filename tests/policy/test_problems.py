@@ -42,13 +42,16 @@ NAMES = "must have 1 to 200 characters, no control characters among them; rename
         (
             'source = "s3://bucket/t.parquet", unit = "id"',
             (
-                ".source: is an address, and sources are files or tables of PostgreSQL or Spark; "
+                ".source: is an address, and sources are files or tables of PostgreSQL, Spark, Delta or Iceberg; "
                 "copy the data beside the policy and name that file"
             ),
         ),
         (
             'source = "t.csv", format = "cvs", unit = "id"',
-            ".format: unknown format 'cvs'; did you mean 'csv'? allowed: csv, parquet, duckdb, postgres, spark",
+            (
+                ".format: unknown format 'cvs'; did you mean 'csv'? "
+                "allowed: csv, parquet, duckdb, postgres, spark, delta, iceberg"
+            ),
         ),
         ('source = "t.csv", format = 1, unit = "id"', ".format: must be a text, not an integer; put it in quotes"),
         (

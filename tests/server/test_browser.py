@@ -122,7 +122,7 @@ def test_spending_it_all_and_more_from_the_owner(browser: Browser, tmp_path: Pat
             expect(analyst.locator("#preview")).to_contain_text("budget-exhausted")
             sign_in(owner, running, "owner")
             owner.goto(f"{HOME}/owner")
-            owner.get_by_label("Raise the budget to ε").fill("4")
+            owner.get_by_label("Set the budget to ε").fill("4")
             owner.get_by_label("Why, for the record").fill("a second study")
             owner.get_by_role("button", name="Raise it").click()
             expect(owner.locator(".budget")).to_contain_text(" of 4")

@@ -30,7 +30,7 @@ def line_of(server: Running, found: httpx.Response) -> dict[str, Any]:
 
 def test_a_line_says_who_did_what(server: Running) -> None:
     with server.client() as client:
-        body = {"sql": "SELECT COUNT(*) FROM patients", "epsilon": 0.01}
+        body = {"sql": "SELECT COUNT(*) AS of_this_test FROM patients WHERE age <> 17", "epsilon": 0.01}
         line = line_of(server, client.post(f"{HOME}query", json=body))
         assert set(line) == FIELDS | {"token", "dataset", "role", "analyst", "charge", "cached"}
         assert (line["event"], line["level"], line["analyst"], line["cached"]) == (

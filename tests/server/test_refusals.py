@@ -239,7 +239,7 @@ TRICKS = [
     ("/api/v1/datasets/hospital/budget?analyst=%00", 422),
     ("/api/v1/datasets/hospital/budget?analyst=%ff", 422),
     ("/api/v1/datasets/hospital/budget?analyst=", 422),
-    ("/docs", 404),
+    ("/docs/nope", 404),
     ("/redoc", 404),
     ("/openapi.json", 404),
     ("*", 404),
