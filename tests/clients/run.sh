@@ -13,4 +13,4 @@ driver || {
     echo "$many tests of clients need R with RPostgres or RPostgreSQL, which cannot be had here: skipped"
     exit 0
 }
-exec "$1" -m pytest -q -n 0 tests/clients
+exec "$1" -m pytest -q tests/clients

@@ -6,4 +6,4 @@ make --no-print-directory .lakes/.ready || {
     echo "$many tests of lakes need deltalake and pyiceberg, which could not be installed: skipped"
     exit 0
 }
-PYTHONPATH="$PWD/.lakes" exec "$1" -m pytest -q -n 0 tests/lakes
+PYTHONPATH="$PWD/.lakes" exec "$1" -m pytest -q tests/lakes

@@ -123,7 +123,7 @@ def test_spending_it_all_and_more_from_the_owner(browser: Browser, tmp_path: Pat
             sign_in(owner, running, "owner")
             owner.goto(f"{HOME}/owner")
             owner.get_by_label("Set the budget to ε").fill("4")
-            owner.get_by_label("Why, for the record").fill("a second study")
+            owner.locator("#reason").fill("a second study")
             owner.get_by_role("button", name="Raise it").click()
             expect(owner.locator(".budget")).to_contain_text(" of 4")
             ask(analyst)

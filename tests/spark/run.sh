@@ -8,4 +8,4 @@ skipped() {
 }
 command -v java >/dev/null || skipped "$1" "Java 17 or newer, which is not here"
 make --no-print-directory .spark/.ready || skipped "$1" "pyspark, which could not be installed"
-PYTHONPATH="$PWD/.spark" exec "$1" -m pytest -q -n 0 --durations=5 -m 'not slow' tests/spark
+PYTHONPATH="$PWD/.spark" exec "$1" -m pytest -q --durations=5 -m 'not slow' tests/spark
