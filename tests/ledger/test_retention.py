@@ -18,10 +18,12 @@ import pytest
 from discreet.accounting import Pure
 from discreet.accounting.record import ERASED, Key, PartName
 from discreet.ledger import Grant, Ledger, LedgerDamaged, LedgerError, Memory, back_up, verify
-from discreet.ledger.codec import decode, digest_of_line
+from discreet.ledger.codec import decode, digest_of_line, encode, link
+from discreet.ledger.erased import is_erased_answer, vouched
 from discreet.ledger.memory import Journal
 from discreet.ledger.postgres.retaining import OwnedPostgres
 from discreet.ledger.retention import Limits
+from discreet.ledger.state import State
 from tests.contracts.test_stores import SHARES, TEN
 from tests.postgres import ledgers
 from tests.postgres.cluster import OWNER, Cluster
@@ -269,7 +271,7 @@ def test_in_memory_it_is_the_same() -> None:
         assert again.balance().spent.epsilon == before[1].spent.epsilon + 1  # type: ignore[attr-defined]
 
 
-def test_in_postgresql_its_owner_erases_and_no_curator(postgres: Cluster) -> None:
+def test_in_postgresql_its_owner_erases_and_no_curator(postgres: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
     where = ledgers.prepared(postgres)
     from discreet.ledger.homes import InDatabase
     from discreet.ledger.postgres import Postgres
@@ -279,8 +281,14 @@ def test_in_postgresql_its_owner_erases_and_no_curator(postgres: Cluster) -> Non
         before = sums(book)
         with pytest.raises(LedgerError, match="role that owns"):
             book.retain(ALL, "too old")
+        assert book._store.compact(), "a curator leaves nothing behind, for it erases nothing"
         owner = ledgers.address(postgres, where.schema, user=OWNER)
         with Ledger(OwnedPostgres(where, owner, None), TEN, shares=SHARES, protected="p") as own:
+            with monkeypatch.context() as patch:
+                patch.setattr(own, "_append", _full)
+                with pytest.raises(LedgerError, match="full"):
+                    own.retain(ALL, "too old")
+            assert {entry.is_erased for entry in own.entries()} == {False}
             assert own.retain(ALL, "too old").questions == 5
         assert sums(book) == before, "a curator that is open goes on"
         spend(book, why="goes on")
@@ -291,6 +299,71 @@ def test_in_postgresql_its_owner_erases_and_no_curator(postgres: Cluster) -> Non
         with pytest.raises(Exception, match="never changed"):
             connection.execute(f"UPDATE {where.schema}.journal SET line = line")
     assert InDatabase(where).verify((), None).problems == ()
+
+
+def test_outside_of_a_transaction_nothing_is_erased(path: Path) -> None:
+    with opened(path) as book:
+        number, memory = spend(book, why="x"), Memory(Journal())
+        for store in (book._store, memory):
+            with pytest.raises(LedgerError, match="inside of transactions"):
+                store.erase(number, "{}")
+
+
+def test_an_erased_journal_is_filed_anew(path: Path) -> None:
+    """As a move does it: answers that were erased are found by no charge."""
+    journal = Journal()
+    with opened(path) as book:
+        number = spend(book, why="x", plan="p", answer=b"1")
+        book.retain(ALL, "too old")
+        store = Memory(journal)
+        with store.transaction(State):
+            for row in book._store.rows():
+                store.append(*row)
+        assert State.replayed(store.rows()).proven().unproven is None
+    assert journal.answers == {}
+    assert number in journal.records
+
+
+SAID = {"kind": "answer", "v": 3, "of": 1, "erased": ["answer"]}
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [{"v": 2}, {"of": 9}, {"of": 0}, {"digest": "x"}],
+    ids=["no version of its own", "of a later charge", "of none", "with a digest"],
+)
+def test_answers_say_that_they_were_erased_and_nothing_else(wrong: dict[str, Any]) -> None:
+    assert is_erased_answer(SAID, 1)
+    with pytest.raises(ValueError, match="answer"):
+        is_erased_answer({**SAID, **wrong}, 1)
+
+
+def test_digests_are_given_for_a_reason() -> None:
+    said = {"reason": "too old", "at": "2026-01-01T00:00:00+00:00", "records": {}}
+    assert vouched((1, "digest", None), said) == (1, "digest", None)
+    for wrong in ({"reason": None}, {"at": 1}):
+        with pytest.raises(ValueError, match="reason"):
+            vouched(None, {**said, **wrong})
+
+
+@pytest.mark.parametrize(
+    ("kind", "fields"),
+    [
+        ("token", {"act": "made", "id": "x", "role": "auditor", "analyst": None, "at": "t", "erased": ["x"]}),
+        ("totals", {"erased": ["part"], "v": 4}),
+    ],
+)
+def test_a_record_of_the_chain_that_says_it_was_erased_is_refused(
+    path: Path, kind: str, fields: dict[str, Any]
+) -> None:
+    """Its hash is its own, so that nothing was erased of it."""
+    with opened(path) as book:
+        spend(book, why="x")
+        state = book._newest
+    record = {**json.loads(encode(kind, {**state.totals(), **fields} if kind == "totals" else fields)), **fields}
+    line = json.dumps(record, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+    with pytest.raises(LedgerDamaged):
+        state.after((state.head + 1, line, link(state.digest, line)))
 
 
 def test_lines_are_told_by_their_digests() -> None:
