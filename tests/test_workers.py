@@ -86,7 +86,7 @@ def test_a_test_whose_process_dies_fails_and_the_others_are_run(tmp_path: Path) 
     said = run(tmp_path, DEAD)
     assert said.count("its process died") == 2, said
     assert all(f"test_some.py::test_it[{place}]" in said for place in (3, 4)), said
-    assert "2 failed, " in said.splitlines()[-1]
+    assert "2 failed" in said.splitlines()[-1]  # what passed just before a death may be lost with it
 
 
 def test_the_first_failure_can_end_it(tmp_path: Path) -> None:
