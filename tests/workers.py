@@ -55,6 +55,11 @@ class Row(NamedTuple):
     current: int = NONE
     following: int = NONE
 
+    @property
+    def is_busy(self) -> bool:
+        """A worker that had nothing left may have taken what another left when it died."""
+        return self.current != NONE or self.following != NONE
+
 
 class Ranges:
     """Which tests are left for whom, in memory that all workers see."""
@@ -202,9 +207,10 @@ class Worker:
     def _all(self) -> None:
         items, hook = self.session.items, self.session.config.hook
         self.ranges.advance(self.number)
-        while (row := self.ranges.advance(self.number)).current != NONE:
+        while (row := self.ranges.advance(self.number)).is_busy:
             following = None if row.following == NONE else items[row.following]
-            hook.pytest_runtest_protocol(item=items[row.current], nextitem=following)
+            if row.current != NONE:
+                hook.pytest_runtest_protocol(item=items[row.current], nextitem=following)
         self.session._setupstate.teardown_exact(None)  # where the next one was taken back
 
     def _spent(self) -> dict[str, float]:
