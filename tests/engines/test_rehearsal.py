@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,8 +15,8 @@ from discreet.engines.rehearsal import MAX_POLICIES, empty_tables
 from discreet.engines.session import rows
 from discreet.engines.stopping import Stop, Stopped
 from discreet.errors import QueryFailed
-from discreet.policy import Policy, fingerprint
-from discreet.policy.layout import UNIT, copied_columns
+from discreet.policy import Policy, fingerprint, parse
+from discreet.policy.layout import UNIT, copied_columns, ranked_pairs
 from tests.sql import tiny
 from tests.sql.test_language_noise_off import POLICY
 from tests.sql.twins import POLICY as TWINS
@@ -81,6 +82,18 @@ def test_policies_do_not_see_each_other() -> None:
     assert not stages[-2].runs(sql("SELECT x FROM own"), {})
     assert not stages[0].runs(sql("SELECT COUNT(*) FROM t"), {})  # it was closed: too many were open
     assert empty_tables(TWINS, "digest 0").runs(sql("SELECT COUNT(*) FROM t"), {})
+
+
+@pytest.mark.parametrize("asked", [(0, 1), (1, 0)])
+def test_policies_of_one_digest_that_are_stored_differently_have_tables_of_their_own(asked: tuple[int, ...]) -> None:
+    """Answers of both mean the same; with a hash that engines share, the copy has columns that the other lacks."""
+    text = tiny.HEADS["delta"] + tiny.TABLES
+    policies = [parse((head + text).encode(), Path("world.toml")) for head in ("", 'hash = "md5"\n')]
+    assert len({fingerprint(policy) for policy in policies}) == 1
+    shared = f"in either order {asked}"
+    pairs = ranked_pairs(policies[1].tables["visits"]).values()
+    query = sql("SELECT " + ", ".join(pairs) + " FROM visits")
+    assert [empty_tables(policies[each], shared).runs(query, {}) for each in asked] == [bool(each) for each in asked]
 
 
 def test_threads_share_a_stage() -> None:

@@ -13,7 +13,7 @@ import os
 import threading
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
-from typing import Final
+from typing import Final, NamedTuple
 
 import duckdb
 
@@ -40,9 +40,22 @@ STOPPED: Final = "the query was stopped; nothing was charged"
 AGAIN: Final = "ask again"
 _NUMBERS: Final = itertools.count()
 _GUARD: Final = threading.Lock()
-_PLANNED: Final[set[tuple[int, str, str]]] = set()
+_PLANNED: Final[set[tuple[Layout, str]]] = set()
 """What databases have a plan for: queries that differ in literals alone are planned alike."""
-_EMPTY: Final[dict[tuple[int, str], EmptyTables]] = {}
+_EMPTY: Final[dict[Layout, EmptyTables]] = {}
+
+
+class Layout(NamedTuple):
+    """What empty tables look like, and who plans for them: policies of one digest may differ in where they compute."""
+
+    process: int
+    digest: str
+    engine: str
+    hashing: str
+
+    @classmethod
+    def of(cls, policy: Policy, digest: str) -> Layout:
+        return cls(os.getpid(), digest.partition(BLOCKS)[0], policy.engine, policy.hashing)
 
 
 class EmptyTables:
@@ -154,7 +167,7 @@ def demand_planned(
         return
     called, _, plans = _INSIDE[policy.engine]
     for query in queries:
-        key = os.getpid(), digest.partition(BLOCKS)[0], query.skeleton
+        key = Layout.of(policy, digest), query.skeleton
         if key in _PLANNED or not is_private(query, policy):
             continue
         try:
@@ -208,7 +221,7 @@ _INSIDE: Final = {
 
 def empty_tables(policy: Policy, digest: str) -> EmptyTables:
     """The empty tables of a policy, made once in each process."""
-    key = os.getpid(), digest.partition(BLOCKS)[0]
+    key = Layout.of(policy, digest)
     with _GUARD:
         if key not in _EMPTY:
             if len(_EMPTY) >= MAX_POLICIES:
