@@ -200,8 +200,18 @@ EXAMPLES: dict[str, list[Example]] = {
     ],
     "cut_rows": [
         Example(
-            NOTE, "tables.visits.max_rows", "than 2 rows (the 99th percentile has 3)", {"max_rows = 3": "max_rows = 2"}
-        )
+            NOTE,
+            "tables.visits.max_rows",
+            "70 of 250 rows (28.0%) are never read",
+            {"max_rows = 3": "max_rows = 2"},
+        ),
+        Example(
+            WARNING,
+            "tables.visits.max_rows",
+            "answers tell more of the limit than of the data",
+            {"max_rows = 3": "max_rows = 1"},
+            with_column("visits.parquet", "patient_id", "patient_id % 4"),
+        ),
     ],
     "streams": [
         Example(

@@ -11,7 +11,7 @@ from discreet.owner import unit_lints
 from discreet.owner.check import LINTS, check, checked
 from discreet.owner.inspection import inspected
 from discreet.policy import Finding, fingerprint
-from tests.curator.mistakes import ERROR, EXAMPLES, NOTE, ROWS_ALONE, WARNING
+from tests.curator.mistakes import ERROR, EXAMPLES, NOTE, ROWS_ALONE, WARNING, with_column
 from tests.curator.worlds import SOURCES, hospital
 
 CASES = [(name, place) for name, examples in EXAMPLES.items() for place in range(len(examples))]
@@ -133,3 +133,18 @@ def test_an_error_is_not_acknowledged(tmp_path: Path, monkeypatch: pytest.Monkey
     looked = checked(policy)
     assert [each.severity for each in looked.findings] == [ERROR]
     assert looked.acknowledged == ()
+
+
+@pytest.mark.parametrize(
+    ("declared", "values"),
+    [
+        ('{ type = "integer", min = 0, max = 1 }', "i % 2"),
+        ('{ type = "number", min = 0, max = 1 }', "(i % 2)::DOUBLE"),
+        ('{ type = "boolean" }', "i % 2 = 0"),
+        ('{ type = "integer", values = [0, 1] }', "i % 2"),
+    ],
+)
+def test_a_column_of_0_and_1_is_no_finding(declared: str, values: str, tmp_path: Path) -> None:
+    sources = with_column("patients.parquet", "vip", values.replace("i", "patient_id"))
+    policy = hospital(tmp_path, {'vip = { type = "boolean" }': f"vip = {declared}"}, sources)
+    assert check(policy) == ()

@@ -16,10 +16,10 @@ import discreet
 from discreet.accounting.record import Key
 from discreet.curator import formats
 from discreet.curator.formats import FILE, FORMAT, backup_of, demand_known, stated, upgrade
+from discreet.curator.saved import SavedQueries
 from discreet.curator.state import accept_ledger
 from discreet.ledger import LedgerError, verify
 from discreet.policy import read
-from discreet.server.saved import SavedQueries
 from discreet.server.tokens import Tokens
 from tests.cli.runs import run, told
 from tests.fixtures.build_format3 import HERE, KEY, QUERIES, TABLES, facts
@@ -152,6 +152,22 @@ def test_a_full_disk_leaves_the_folder_as_it_was(tmp_path: Path, monkeypatch: py
         assert stated(state).number == 0
         assert verify(state / "ledger.sqlite").problems == ()
     assert upgrade(state) == 0
+
+
+def test_a_folder_that_is_too_old_is_refused_with_the_command_to_type(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    policy = copied("hospital", tmp_path)
+    state = read(policy).state
+    monkeypatch.setattr(formats, "OLDEST", FORMAT)
+    before = {path: path.read_bytes() for path in state.rglob("*") if path.is_file()}
+    for words in (("budget",), ("serve",), ("token", "list"), ("refresh",), ("saved", "list")):
+        output = run(*words, policy, code=5).output
+        assert "has format 0" in output, words
+        assert "type: discreet upgrade POLICY" in output, words
+    assert {path: path.read_bytes() for path in state.rglob("*") if path.is_file()} == before
+    run("upgrade", policy)
+    run("budget", policy)
 
 
 def test_two_at_once_do_it_once(tmp_path: Path) -> None:

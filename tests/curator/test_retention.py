@@ -47,7 +47,7 @@ def test_texts_go_first_then_answers_and_what_was_spent_stays(tmp_path: Path, mo
     assert found(state, CANARY)
     assert told("ledger", "retain", path)["questions"] == 0
     later(monkeypatch, 91)
-    assert told("ledger", "retain", path) == {"questions": 2, "answers": 0, "gone": True, "left": []}
+    assert told("ledger", "retain", path) == {"questions": 2, "answers": 0, "saved": 0, "gone": True, "left": []}
     assert found(state, CANARY) == []
     with discreet.open(path) as curator:
         assert curator.budget().spent == spent

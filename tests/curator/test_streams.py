@@ -195,7 +195,7 @@ def test_a_policy_of_streams_alone_keeps_its_answers_over_refreshes(tmp_path: Pa
     with opened(path, sampler=EXACT) as curator:
         curator.refresh(day(3))
         first = curator.query(COUNT, epsilon=0.2, blocks=[0, 1])
-        assert curator.refresh(day(5))["rides"].opened == 2
+        assert curator.refresh(day(5)).streams["rides"].opened == 2
         again = curator.query(COUNT, epsilon=0.2, blocks="2024-01-01..2024-01-02")
         assert (again.cached, again.receipt) == (True, first.receipt)
         assert curator.query(COUNT, epsilon=0.2, blocks="newest 2").rows == [(24,)]
@@ -404,7 +404,7 @@ def test_a_crash_between_files_and_ledger_is_made_good(tmp_path: Path, monkeypat
             with pytest.raises(SystemExit):
                 curator.refresh(day(5))
         assert curator._ledger.stream("rides").count == 0
-        assert curator.refresh(day(5))["rides"].read == 0
+        assert curator.refresh(day(5)).streams["rides"].read == 0
         table = curator.policy.tables["rides"]
         assert curator._ledger.stream("rides").files == tuple(names(curator.policy, table).values())
         assert curator.query(COUNT, epsilon=0.1, blocks="all").rows == [(48,)]

@@ -10,10 +10,10 @@ from pathlib import Path
 import httpx
 import pytest
 
+from discreet.curator import saved
+from discreet.curator.saved import FILE, LONGEST_NAME, MOST_LETTERS, SavedQueries, SavedQuery
 from discreet.errors import Refused
 from discreet.ledger import LedgerError
-from discreet.server import saved
-from discreet.server.saved import FILE, LONGEST_NAME, MOST_LETTERS, SavedQueries, SavedQuery
 from tests.server.running import build
 from tests.server.visitor import Site, Visitor, shown, site
 

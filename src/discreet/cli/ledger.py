@@ -192,9 +192,9 @@ def retain(policy: Path, owner: str | None, as_json: bool) -> int:
 
 def tell_retained(done: Retained) -> int:
     """What was erased, for people; the code that a command ends with."""
-    click.echo(
-        f"erased: {counted(done.questions, 'text')}, {counted(done.answers, 'answer')}; what was spent stays spent"
-    )
+    kinds = [counted(done.questions, "text"), counted(done.answers, "answer")]
+    kinds += [counted(done.saved, "saved query", "saved queries")] if done.saved else []
+    click.echo(f"erased: {', '.join(kinds)}; what was spent stays spent")
     for file in done.left:
         click.echo(f"an earlier ledger lies beside it, with all that it had: {printable(file)}")
     if done.gone:

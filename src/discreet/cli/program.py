@@ -23,6 +23,7 @@ COMMANDS: Final = {
     "preview": "discreet.cli.query:preview",
     "release": "discreet.cli.release:release",
     "score": "discreet.cli.score:score",
+    "saved": "discreet.cli.saved:saved",
     "shell": "discreet.cli.shell.command:shell",
     "tables": "discreet.cli.tables:tables",
     "check": "discreet.cli.check:check",

@@ -79,7 +79,7 @@ def _document(done: Refreshed, reports: Mapping[str, Report], *, erase: bool) ->
     document: dict[str, object] = {"data_version": done.version, "left_out": left_out}
     if done.streams:
         document["streams"] = {table: arrived.counts for table, arrived in done.streams.items()}
-    if done.retained.records:
+    if done.retained:
         document["retained"] = done.retained.document()
     if erase:
         document["erased"] = {table: {"rows": each.rows, "units": each.units} for table, each in done.erased.items()}
@@ -100,7 +100,7 @@ def _tell(done: Refreshed, reports: Mapping[str, Report]) -> None:
         for path in arrived.changed:
             click.echo(f"{printable(table)}: {printable(path)} was read before; what changed in it is not read again")
     click.echo(f"questions are answered from data version {done.version} now")
-    if done.retained.records:
+    if done.retained:
         tell_retained(done.retained)
 
 

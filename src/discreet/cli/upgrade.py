@@ -19,12 +19,12 @@ def upgrade(policy: Path, check: bool, as_json: bool) -> None:
     First a copy of the ledger is made beside it and verified. Killed in the middle, it is begun again by the next one.
     Stop the server before.
     """
-    from discreet.curator.formats import FORMAT, backup_of, demand_known
+    from discreet.curator.formats import FORMAT, backup_of, demand_not_newer
     from discreet.curator.formats import upgrade as bring_up_to_date
     from discreet.policy import read
 
     opened = read(policy)
-    before = demand_known(opened.state).number
+    before = demand_not_newer(opened.state).number
     if not check:
         bring_up_to_date(opened.state)
     copy = backup_of(opened.state, FORMAT)

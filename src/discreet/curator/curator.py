@@ -19,16 +19,16 @@ from discreet.answers.interface import Asks
 from discreet.answers.story import StoryLine, story
 from discreet.answers.tables import Tables
 from discreet.composed import Sql
+from discreet.curator.erasing import Erasure, demanded
 from discreet.curator.found_bounds import FOLDER, Index
 from discreet.curator.parts import recorded
 from discreet.curator.public import PublicTables
 from discreet.curator.query import Query
-from discreet.curator.refreshing import refreshed
+from discreet.curator.refreshing import Refreshed, refreshed
 from discreet.curator.shape import Shape
 from discreet.curator.streams import Chosen, chosen, newest_named
 from discreet.curator.task import Context, EngineReader, Maker, Prepared, Recall, Task
 from discreet.curator.versions import OutdatedError, Versions
-from discreet.engines.arrivals import Arrived
 from discreet.engines.copy import Progress
 from discreet.engines.engine import Engine
 from discreet.engines.rehearsal import BLOCKS
@@ -203,6 +203,12 @@ class Curator(Asks):
                     return shown if curator is self else marked(shown)
         raise Refused("answer-gone", "this answer was computed under an earlier policy", "ask again")
 
+    def is_earlier(self, number: int) -> bool:
+        """Whether an earlier policy held when this was charged: what it let out is what was asked then."""
+        from discreet.curator.earlier import past
+
+        return self.entry(number) is not None and past(self, number) is not None
+
     def _repeated(self, entry: Entry, analyst: str | None, more: Mapping[str, Any]) -> Task[Any]:
         """The queries that a charge is the record of, as they were asked."""
         if "task" not in entry.call:
@@ -218,14 +224,26 @@ class Curator(Asks):
             raise Refused("answer-gone", "this charge is of a task unknown here", "open the policy with discreet.open")
         return show(stored.answer, entry)
 
-    def refresh(self, until: object = None, *, reason: str = "refreshed") -> dict[str, Arrived]:
+    def refresh(
+        self,
+        until: object = None,
+        *,
+        reason: str = "",
+        erase: bool | Erasure = False,
+    ) -> Refreshed:
         """Read the sources anew; of streams what is new, and seal the blocks that have ended (`until`, or now).
 
+        With `erase` whoever is gone at the source is erased everywhere, as `discreet refresh --erase` does; this
+        curator lets its own copies of before go. `Refreshed.held` says what other programs still have open.
         For the owner: what it returns of each stream are exact counts.
         """
         if self._given is not None:
             raise Refused("policy", "rows in memory have no sources", "refresh the curator of the policy itself")
-        return refreshed(self.policy, self._ledger, reason, until=until, among=self._among).streams
+        wanted = demanded(erase)
+        said = reason or ("erased" if wanted else "refreshed")
+        return refreshed(
+            self.policy, self._ledger, said, until=until, among=self._among, erase=wanted, let_go=self._versions.let_go
+        )
 
     def let_go(self) -> None:
         """Have no private copy of an earlier data version open: it may have been erased."""

@@ -10,9 +10,11 @@ from typing import Final
 from discreet.engines.connection import sweep_temporary
 from discreet.engines.erasing import Erased, prepare, settle
 from discreet.engines.holders import held
+from discreet.errors import Refused
 from discreet.policy import Policy
 
 PATIENCE: Final = 30.0
+DAY: Final = 86400.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +25,19 @@ class Erasure:
     """Files of streams that were read and are gone count as deleted."""
     patience: float = PATIENCE
     """Seconds to wait for programs that have earlier copies open."""
+
+
+def demanded(erase: object) -> Erasure | None:
+    """What a caller of Python says: True, or how; nothing by default. Anything else is refused before a row is read."""
+    if erase is True:
+        return Erasure()
+    if erase is False or erase is None:
+        return None
+    if not isinstance(erase, Erasure) or type(erase.missing_files) is not bool:
+        raise Refused("policy", "erase is True, False, or an Erasure", "write erase=True")
+    if type(erase.patience) not in (int, float) or not 0 <= erase.patience < DAY:
+        raise Refused("policy", "the patience of an erasure is a number of seconds", "write patience=30")
+    return erase
 
 
 @dataclass

@@ -30,6 +30,8 @@ FILE: Final = "format.json"
 LOCK: Final = "upgrade.lock"
 LEDGER: Final = "ledger.sqlite"
 FORMAT: Final = 1
+OLDEST: Final = 0
+"""The least format that this program reads and writes as it is; older ones are refused until they are upgraded."""
 MAX_BYTES: Final = 4096
 MARKS: Final = {"tokens.sqlite": 0x44495354, "saved.sqlite": 0x44495351}
 """Databases of the folder beside the ledger, and what tells that they are ours ("DIST", "DISQ")."""
@@ -60,6 +62,18 @@ def stated(folder: Path) -> Stated:
 
 
 def demand_known(folder: Path) -> Stated:
+    """Raise if the folder is not one to work with: written by a newer program, or too old before it is upgraded."""
+    known = demand_not_newer(folder)
+    if known.number < OLDEST:
+        raise LedgerError(
+            f"{folder} has format {known.number}, and this is discreet {__version__}, which works with {OLDEST} and "
+            "later: nothing was changed",
+            "stop what else uses it, then type: discreet upgrade POLICY (it makes a copy of the ledger first)",
+        )
+    return known
+
+
+def demand_not_newer(folder: Path) -> Stated:
     """Raise if a newer program wrote the folder: it may mean what this one does not understand."""
     known = stated(folder)
     if known.number > FORMAT:
@@ -73,10 +87,10 @@ def demand_known(folder: Path) -> Stated:
 
 def upgrade(folder: Path) -> int | None:
     """Bring a folder up to date; the format that it had, None if it was up to date."""
-    if demand_known(folder).number == FORMAT:
+    if demand_not_newer(folder).number == FORMAT:
         return None
     with locked(folder / LOCK):
-        before = demand_known(folder).number  # somebody may have done it meanwhile
+        before = demand_not_newer(folder).number  # somebody may have done it meanwhile
         if before == FORMAT:
             return None
         try:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 from discreet.curator.erasing import Erasure, erasing, settle_streams
-from discreet.curator.retention import retain
+from discreet.curator.retention import retain, with_saved
 from discreet.curator.state import home_of, open_ledger
 from discreet.curator.streams import refresh_streams
 from discreet.engines.arrivals import Arrived
@@ -63,11 +64,13 @@ def refreshed(
     among: int = 1,
     everything: bool = False,
     erase: Erasure | None = None,
+    let_go: Callable[[], None] | None = None,
 ) -> Refreshed:
     """The same, over a ledger that is open; `everything`: also rows that are not read again otherwise (`newer_by`).
 
     With `erase` whoever is gone at the source is erased everywhere: all rows are read, sealed blocks lose those of
-    units that are gone, the data version advances, and what other programs still have open is told.
+    units that are gone, the data version advances, and what other programs still have open is told. `let_go` ends what
+    this program has open of the version before.
 
     Of streams what is new is copied, and blocks that have ended at `until` (now, if nothing is said) are opened. Blocks
     stay as they are, so that a policy of nothing but streams of time has one data version.
@@ -82,13 +85,15 @@ def refreshed(
         changing = copied_tables(policy) or any(stream is not None and stream.by == "unit" for stream in kinds)
         with erasing(policy, lambda: ledger.data_version, erase, among) as erased:
             version = _advanced(policy, ledger, reason, progress, tell, among) if changing or erase else before
+            if let_go is not None:
+                let_go()
         note("refreshed", dataset=policy.name, data_version=version)
         return Refreshed(version, streams, erased.streams, erased.held, _retained(policy, ledger))
 
 
 def _retained(policy: Policy, ledger: Ledger) -> Retained:
     """A ledger in a database is erased from by the role that owns it, and by no curator."""
-    return retain(policy, ledger) if isinstance(home_of(policy), InFile) else NOTHING
+    return with_saved(policy, retain(policy, ledger) if isinstance(home_of(policy), InFile) else NOTHING)
 
 
 def prepared(policy: Policy, ledger: Ledger, progress: Progress | None = None, among: int = 1) -> int:

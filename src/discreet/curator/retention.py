@@ -5,10 +5,12 @@ No clock does it, and nobody who asks: what is cached, and hence free, changes b
 
 from __future__ import annotations
 
+from contextlib import closing
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Final
 
+from discreet.curator.saved import SavedQueries
 from discreet.ledger import Ledger
 from discreet.ledger.retention import NOTHING, Limits, Retained
 from discreet.policy import Policy
@@ -29,3 +31,13 @@ def retain(policy: Policy, ledger: Ledger) -> Retained:
         return NOTHING
     done = ledger.retain(limits_of(policy), REASON)
     return replace(done, left=tuple(sorted(path.name for path in policy.state.glob("*.replaced-[0-9]*"))))
+
+
+def with_saved(policy: Policy, done: Retained) -> Retained:
+    """The same, and saved queries: texts as others are, which go when nobody saved them again in time."""
+    limit = limits_of(policy).questions
+    if limit is None:
+        return done
+    with closing(SavedQueries.of(policy)) as saved:
+        count, gone = saved.forget(limit)
+    return replace(done, saved=count, gone=done.gone and gone)

@@ -196,6 +196,8 @@ class Memory:
         self._journal = Journal() if journal is None else journal
         self._new: dict[int, Stored] | None = None
         """The records of the transaction that runs here."""
+        self._erased: dict[int, tuple[str, bytes | None]] = {}
+        """What it writes anew, by number."""
         self._thread = 0
         self.reader = MemoryReader(self._journal)
         self.closed = False
@@ -215,12 +217,14 @@ class Memory:
         if self._new is not None and self._thread == threading.get_ident():
             raise LedgerError("the ledger is being written by this thread", "wait until that is done")
         with self._journal.writing:
-            self._new, self._thread = {}, threading.get_ident()
+            self._new, self._erased, self._thread = {}, {}, threading.get_ident()
             try:
                 yield
+                for number, (line, answer) in self._erased.items():
+                    self._journal.rewrite(number, line, answer)
                 self._journal.add(self._new)
             finally:
-                self._new = None
+                self._new, self._erased = None, {}
 
     def relaxed(self) -> AbstractContextManager[None]:
         return nullcontext()
@@ -238,10 +242,12 @@ class Memory:
         self._new[number] = Stored(line, digest, answer, json.loads(line))
 
     def erase(self, number: int, line: str, answer: bytes | None = None) -> None:
-        """At once, and for all who share the journal: it ends with the process."""
+        """When the transaction ends, for all who share the journal; not at all if it fails."""
         if self._new is None:
             raise LedgerError("records are written inside of transactions", "begin one")
-        self._journal.rewrite(number, line, answer)
+        if number not in self._journal.records:
+            raise LedgerError(f"there is no record {number} to erase from", "name one of the journal")
+        self._erased[number] = (line, answer)
 
     def compact(self) -> bool:
         return True
@@ -258,7 +264,8 @@ class Memory:
         for held in (self._journal.records, self._new or {}):
             end = min(last, next(reversed(held), 0))
             for number in range(max(first, next(iter(held), 1)), end + 1):
-                yield number, held[number].line, held[number].digest
+                line, _ = self._erased.get(number, (held[number].line, None))
+                yield number, line, held[number].digest
 
     def keyed(self, name: str) -> list[tuple[int, str]]:
         records, number = self._journal.records, self._journal.keys.get(name)

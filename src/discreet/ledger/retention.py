@@ -61,9 +61,16 @@ class Retained:
     """Files beside the ledger that may hold what was erased: earlier ledgers that were replaced."""
     records: int = 0
     """How many were written anew."""
+    saved: int = 0
+    """Saved queries that went."""
 
     def document(self) -> dict[str, object]:
-        return {"questions": self.questions, "answers": self.answers, "gone": self.gone, "left": list(self.left)}
+        counts = {"questions": self.questions, "answers": self.answers, "saved": self.saved}
+        return {**counts, "gone": self.gone, "left": list(self.left)}
+
+    def __bool__(self) -> bool:
+        """Whether anything was erased."""
+        return bool(self.records or self.saved)
 
 
 NOTHING: Final = Retained()

@@ -97,8 +97,8 @@ def infinite(column: Column, figures: ColumnFigures) -> Judgement | None:
 
 @of_private_columns
 def tight_bounds(column: Column, figures: ColumnFigures) -> Judgement | None:
-    """Bounds that are the data's own extremes. Of a column of 0 and 1 everybody knows them."""
-    if not figures.tight or (column.kind is Kind.INTEGER and column.bounds == _TRUTH):
+    """Bounds that are the data's own extremes. Of 0 and 1, truths and parts of a whole, everybody knows them."""
+    if not figures.tight or column.bounds == _TRUTH:
         return None
     return (
         Severity.WARNING,

@@ -65,6 +65,13 @@ class UnitFigures:
     """Rows of a unit: 99 % of the units have at most so many."""
     shared: int = 0
     """Claims of keys that other units claim too."""
+    cut: int = 0
+    """Rows of units beyond the `max_rows` of each: never read."""
+
+    @property
+    def owned(self) -> int:
+        """Rows that are a unit's."""
+        return self.rows - self.dangling - self.ownerless
 
 
 class Inspection:
@@ -185,7 +192,8 @@ class Inspection:
             SELECT coalesce(sum(n), 0), coalesce(sum(n) FILTER (d), 0),
                 coalesce(sum(n) FILTER (u IS NULL AND NOT d), 0), count(u),
                 coalesce(quantile_disc(n, 0.99) FILTER (u IS NOT NULL), 1),
-                (SELECT {shared} FROM (SELECT DISTINCT k, u FROM owned WHERE u IS NOT NULL))
+                (SELECT {shared} FROM (SELECT DISTINCT k, u FROM owned WHERE u IS NOT NULL)),
+                coalesce(sum(greatest(n - {table.max_rows:d}, 0)) FILTER (u IS NOT NULL), 0)
             FROM counted
         """
         return UnitFigures(*map(int, self._row(table, query)))

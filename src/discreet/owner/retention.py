@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
 
-from discreet.curator.retention import limits_of, retain
+from discreet.curator.retention import limits_of, retain, with_saved
 from discreet.curator.state import RecordedLedger, grant_of, home_of, recorded_ledger
 from discreet.errors import Refused
 from discreet.ledger import Ledger, LedgerError, Marks
@@ -22,8 +22,8 @@ _TYPED: Final = re.compile(r"(?m)^# (\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(?:\.\d+)?)$"
 
 
 def retain_ledger(policy: Policy, owner: str | None = None) -> Retained:
-    """Erase from the ledger, and from the shell's history, what is too old; `owner` is the address of a role that owns
-    the tables of a ledger in PostgreSQL."""
+    """Erase from the ledger, the shell's history and saved queries what is too old; `owner` is the address of a role
+    that owns the tables of a ledger in PostgreSQL."""
     if not policy.retention:
         raise Refused(
             "no-retention",
@@ -33,9 +33,9 @@ def retain_ledger(policy: Policy, owner: str | None = None) -> Retained:
     trim_history(policy)
     ledger = recorded_ledger(policy) if owner is None else _owned(policy, owner)
     if ledger is None:
-        return Retained()
+        return with_saved(policy, Retained())
     with ledger:
-        return retain(policy, ledger)
+        return with_saved(policy, retain(policy, ledger))
 
 
 def _owned(policy: Policy, owner: str) -> Ledger:

@@ -138,7 +138,7 @@ def empty_tables(inspection: Inspection, table: Table) -> Iterator[Judgement]:
 def single_rows(inspection: Inspection, table: Table) -> Iterator[Judgement]:
     """A `unit` that names rows, while many rows are allowed."""
     figures = inspection.units(table)
-    if figures and table.max_rows > 1 and figures.units == figures.rows - figures.dangling - figures.ownerless > 0:
+    if figures and table.max_rows > 1 and figures.units == figures.owned > 0:
         message = (
             f"every unit has one row, and {table.max_rows:,} are allowed: either the unit names rows and not whom "
             "you protect, or the noise is larger than it need be"
@@ -176,16 +176,19 @@ def repeated_identifiers(inspection: Inspection, table: Table) -> Iterator[Judge
 
 @of_tables("max_rows")
 def cut_rows(inspection: Inspection, table: Table) -> Iterator[Judgement]:
-    """Many units with more rows than are ever read."""
+    """Units with more rows than are ever read: many of them is a note, most of the rows a warning."""
     figures = (
         None if table.stream is not None else inspection.units(table)
     )  # a stream bounds rows of a block, or of all
-    if figures and figures.usual > table.max_rows:
-        message = (
-            f"more than 1 % of the units have more than {counted(table.max_rows, 'row')} (the 99th percentile has "
-            f"{figures.usual:,}): the others are never read"
-        )
-        yield Severity.NOTE, message, "raise max_rows if that matters more than noise"
+    if not figures or (figures.usual <= table.max_rows and 2 * figures.cut <= figures.owned):
+        return
+    part = f"{figures.cut:,} of {counted(figures.owned, 'row')} ({figures.cut / figures.owned:.1%})"
+    limit = f"max_rows is {table.max_rows:,}, and the 99th percentile of the units has {figures.usual:,}"
+    if 2 * figures.cut > figures.owned:
+        message = f"{part} are never read: {limit}; answers tell more of the limit than of the data"
+        yield Severity.WARNING, message, "raise max_rows, or see that so few rows of each are meant"
+    else:
+        yield Severity.NOTE, f"{part} are never read: {limit}", "raise max_rows if that matters more than noise"
 
 
 @of_tables("stream")

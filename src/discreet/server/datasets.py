@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Protocol
 
 from discreet.curator.curator import Curator
+from discreet.curator.saved import SavedQueries
 from discreet.curator.state import open_ledger
 from discreet.engines.copy import Progress
 from discreet.errors import Refused
@@ -21,7 +22,6 @@ from discreet.logs import note
 from discreet.opening import MAKERS, RECALLS
 from discreet.policy import Policy, PolicyError, read
 from discreet.printing import printable
-from discreet.server.saved import SavedQueries
 from discreet.server.tokens import Made, Role, Token, Tokens
 
 

@@ -10,10 +10,10 @@ from fastapi import APIRouter, Path, Request
 from starlette.responses import Response
 
 from discreet.answers import documents
+from discreet.curator.saved import SavedQuery
 from discreet.server import requests
 from discreet.server.access import Asking, app_state
 from discreet.server.responses import json_response, returns
-from discreet.server.saved import SavedQuery
 
 router: Final = APIRouter(prefix="/api/v1/datasets/{dataset}/saved", tags=["looking"])
 Id = Annotated[str, Path(max_length=64)]

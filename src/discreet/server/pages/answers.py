@@ -18,7 +18,7 @@ from discreet.answers.plots.points import picture_of
 from discreet.answers.saving import csv_of
 from discreet.answers.wire import answer_written
 from discreet.errors import Refused
-from discreet.printing import printable
+from discreet.printing import lines_of, printable
 from discreet.server.api import CSV, Number, entry_of, json_response, recalled, recalled_work, task_of
 from discreet.server.pages.page_auth import Anybody, PageAccess
 from discreet.server.pages.snippets import curl, python_code
@@ -110,9 +110,9 @@ async def chart_file(
 async def answer_page(page_access: Anybody, number: Number) -> Response:
     """Below the others: its address would match theirs."""
     light = page_access.dispatcher.light
-    if await light(_is_batch, page_access, number):
-        return page_access.show("batch.html", here="answer", **await light(_batch, page_access, number))
-    return page_access.show("answer.html", here="answer", **await light(_context, page_access, number))
+    task = task_of(await light(entry_of, page_access.access, number))
+    template, context = SHOWN.get(task, ("answer.html", _context))
+    return page_access.show(template, here="answer", **await light(context, page_access, number))
 
 
 def _is_batch(page_access: PageAccess, number: int) -> bool:
@@ -129,6 +129,24 @@ def _batch(page_access: PageAccess, number: int) -> dict[str, Any]:
         "cost": cost_words(answers[0].cost, answers[0].guarantee),
         "answers": [(answer, answer_parts(answer, MOST_LISTED)) for answer in answers],
     }
+
+
+def _learned(page_access: PageAccess, number: int) -> dict[str, Any]:
+    """A model with its card, or its scores."""
+    access = page_access.access
+    entry = entry_of(access, number)
+    recalled_work(access, number, task_of(entry))  # refused where it cannot be shown
+    learned, curator = access.dataset.curator.recall(number), access.dataset.curator
+    text = learned.card() if task_of(entry) == "fit" else learned
+    return {"number": number, "entry": entry, "text": lines_of(str(text)), "is_earlier": curator.is_earlier(number)}
+
+
+SHOWN: Final[dict[str, tuple[str, Callable[[PageAccess, int], dict[str, Any]]]]] = {
+    "batch": ("batch.html", _batch),
+    "fit": ("model.html", _learned),
+    "score": ("model.html", _learned),
+}
+"""By the kind of task: how what it let out is shown. All others are answers to queries."""
 
 
 def _named(name: str) -> dict[str, str]:

@@ -14,6 +14,7 @@ from discreet.answers import Answer, Preview
 from discreet.answers.autofix import fixed
 from discreet.answers.facts import Facts, column_words, limits_words
 from discreet.answers.layout import answer_parts, preview_parts
+from discreet.curator.saved import SavedQuery
 from discreet.errors import Problem, QueryFailed, Refused
 from discreet.exit.cost import usual_cost
 from discreet.noise import SYSTEM
@@ -27,7 +28,6 @@ from discreet.server.pages.page_auth import Asking, PageAccess
 from discreet.server.pages.releases import arrived_at, charts_of
 from discreet.server.problems import Cancelled, document_of
 from discreet.server.queue import Job, State
-from discreet.server.saved import SavedQuery
 
 router: Final = APIRouter(prefix="/data/{dataset}", include_in_schema=False)
 SOON: Final = 2.0

@@ -218,6 +218,7 @@ async def release_page(page_access: Anybody, number: Number) -> Response:
         charts = [_chart(name, published) for name in published.domain.names] if hasattr(published, "histogram") else []
         return {
             "entry": entry,
+            "is_earlier": page_access.access.dataset.curator.is_earlier(number),
             "number": number,
             "names": names,
             "rows": [[_label(value) if not isinstance(value, float) else f"{value:,.1f}" for value in row] for row in

@@ -8,11 +8,11 @@ from typing import Final
 from fastapi import APIRouter
 from starlette.responses import RedirectResponse, Response
 
+from discreet.curator.saved import SavedQuery
 from discreet.errors import Refused
 from discreet.server.api import entry_of
 from discreet.server.pages.page_auth import Asking, PageAccess
 from discreet.server.pages.questions import Written, show_editor, show_refusal, usual
-from discreet.server.saved import SavedQuery
 from discreet.server.saved_routes import Id
 
 router: Final = APIRouter(prefix="/data/{dataset}/saved", include_in_schema=False)

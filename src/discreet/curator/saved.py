@@ -140,6 +140,19 @@ class SavedQueries:
         except LedgerError as wrong:
             note("answer-not-noted", f"the last answer of a saved query was not noted: {wrong}")
 
+    def forget(self, before: datetime) -> tuple[int, bool]:
+        """Erase what was saved before a moment and not again since: how many went, and whether the disk has nothing
+        left of them. It has, for as long as another program is in the midst of reading.
+        """
+        if self._path is not None and not self._path.exists():
+            return 0, True
+        with self._open() as connection:
+            limit = before.astimezone(UTC).isoformat(timespec="seconds")
+            gone = connection.execute("DELETE FROM saved WHERE saved < ? RETURNING id", (limit,)).fetchall()
+            connection.execute("VACUUM")  # free pages hold what was there, and so does the WAL
+            (busy, *_) = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+        return len(gone), not busy
+
     def close(self) -> None:
         with self._lock:
             if self._connection is not None:
