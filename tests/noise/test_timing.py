@@ -5,9 +5,12 @@ leaks: under independence every matching of values to times is equally likely, s
 probability 6·10⁻⁵. A series that exceeds it is repeated, at most twice; a test fails if all three series exceed it,
 which has a false-alarm rate below 10⁻¹². A leak shows in every series. Ranks make it needless to discard outliers.
 
+Sizes are looked at, and signs: a masked negation took 20 ns longer where it negated, a correlation of −0.08.
+
 CPython keeps the ints from −5 to 256 ready, and fetching one from cold memory takes some 70 ns longer than making a new
-one: at scales where about half of the draws fall into that range it showed as a correlation of up to 0.04, on a busy
-machine more. A scalar draw therefore fetches one of them for every value.
+one: at scales where about half of the draws fall into that range it showed as a correlation of up to 0.04. A scalar
+draw therefore touches all of them first. What is left at scale 10 is that one is fetched where another is made, some
+ten nanoseconds in twenty-five microseconds, a correlation of 0.01: below what this many draws show.
 """
 
 from __future__ import annotations
@@ -25,13 +28,13 @@ from scipy import stats
 
 from discreet import noise
 
-DRAWS = 100_000
+DRAWS = 40_000
 SERIES = 3
 Draw = Callable[[], Any]
 
 
 def correlation(draw: Draw, count: int) -> float:
-    """Spearman's rank correlation of |value| and time over `count` draws of one value."""
+    """Spearman's rank correlation of time with |value| or with value, the larger, over `count` draws of one value."""
     values: list[Any] = []
     times = np.empty(count)
     gc.disable()
@@ -43,12 +46,12 @@ def correlation(draw: Draw, count: int) -> float:
             values.append(value)
     finally:
         gc.enable()
-    sizes = np.abs(np.array(values, dtype=np.int64).ravel())
-    return float(stats.spearmanr(sizes, times).statistic)
+    drawn = np.array(values, dtype=np.int64).ravel()
+    return max(abs(float(stats.spearmanr(each, times).statistic)) for each in (np.abs(drawn), drawn))
 
 
 def leaks(draw: Draw, *, count: int = DRAWS) -> bool:
-    return all(abs(correlation(draw, count)) > 4 / math.sqrt(count) for _ in range(SERIES))
+    return all(correlation(draw, count) > 4 / math.sqrt(count) for _ in range(SERIES))
 
 
 @pytest.mark.slow

@@ -20,6 +20,8 @@ from discreet.noise.uniform import COIN_BITS, Integers
 LEAST_SCALE: Final = Fraction(1, 10**6)
 MOST_SCALE: Final = 10**12
 _LEAST_VARIANCE: Final = LEAST_SCALE**2
+_READY: Final = tuple(range(-5, 257))
+"""The ints that CPython keeps ready."""
 
 Shape = int | tuple[int, ...]
 
@@ -150,7 +152,7 @@ def _shape(size: Shape) -> tuple[int, ...]:
 def _shaped(size: Shape | None, draw: Callable[[int], Integers]) -> int | Integers:
     if size is None:
         drawn = draw(1)[0]
-        int(drawn & 255)  # CPython keeps small ints ready: one is fetched for every value, so that time tells none
+        sum(_READY)  # all of them are near now, so that the time of fetching one does not tell which
         return int(drawn)
     shape = _shape(size)
     return draw(math.prod(shape)).reshape(shape)

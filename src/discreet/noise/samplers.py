@@ -67,9 +67,7 @@ def laplace(bits: Bits, count: int, scale: Fraction) -> Integers:
 
     def block(n: int) -> Integers:
         exponentials = Exponentials.draw(bits, n)
-        sizes = floors(exponentials, scale, offset)
-        np.negative(sizes, out=sizes, where=exponentials.coins())
-        return sizes
+        return signed(floors(exponentials, scale, offset), exponentials.coins())
 
     return _filled(count, 1.0, block)
 
@@ -77,8 +75,17 @@ def laplace(bits: Bits, count: int, scale: Fraction) -> Integers:
 def _wide_laplace(bits: Bits, count: int, scale: Fraction) -> Integers:
     sizes, negative = _geometric(bits, count, scale)
     accepted = ~(negative & (sizes == 0))
-    signed: Integers = np.where(negative, -sizes, sizes)[accepted]
-    return signed
+    drawn: Integers = signed(sizes, negative)[accepted]
+    return drawn
+
+
+def signed(sizes: Integers, negative: Booleans) -> Integers:
+    """−size where negative, else size; by the same steps for both, since who skips one tells the sign by his time.
+
+    Proof   In two's complement −x = ~x + 1, and x ^ −1 = ~x, x ^ 0 = x: with m = −1 or 0, (x ^ m) − m is −x or x.
+    """
+    masks = -negative.astype(np.int64)
+    return (sizes ^ masks) - masks
 
 
 def gaussian(bits: Bits, count: int, variance: Fraction) -> Integers:
