@@ -1,7 +1,8 @@
 """Figures in README and docs that come from what was measured: each stands between two comments that name it.
 
 `<!-- figure noise/discrete-laplace-10-6-2 ratio -->180<!-- / -->` is the ratio of that row, to two digits. `ours` and
-`against` are the first number of those cells, `ours.2` the second. `python -m benchmarks --write` writes them anew.
+`against` are the first number of those cells, `ours.2` the second; `ours~3` has three digits. `python -m benchmarks
+--write` writes them anew.
 """
 
 from __future__ import annotations
@@ -36,7 +37,11 @@ def marked(text: str, results: Sequence[Result]) -> str:
         if row is None:
             raise UnknownFigureError(f"no figure {match['part']}/{match['key']} was measured")
         name = f"{match['part']}/{match['key']} {match['field']}"
-        return f"<!-- figure {name} -->{shown(_value(row, match['field'], name))}<!-- / -->"
+        field, _, digits = match["field"].partition("~")
+        if digits not in ("", *"12345"):
+            raise UnknownFigureError(f"{name}: ~ is followed by the number of digits, 1 to 5")
+        value = _value(row, field, name)
+        return f"<!-- figure {name} -->{shown(value, int(digits or DIGITS))}<!-- / -->"
 
     return MARK.sub(written, text)
 
@@ -56,14 +61,16 @@ def _value(row: Row, field: str, name: str) -> float:
     return float(numbers[index].replace(",", ""))
 
 
-def shown(value: float) -> str:
-    """To two digits, never in powers of ten.
+def shown(value: float, digits: int = DIGITS) -> str:
+    """To two digits or so many, never in powers of ten.
 
     >>> [shown(value) for value in (0.01234, 0.5, 3.14159, 18.4, 184.6, 12_345.0)]
     ['0.012', '0.5', '3.1', '18', '180', '12,000']
+    >>> shown(0.9973, 3), shown(277.9, 3)
+    ('0.997', '278')
     """
-    rounded = float(f"{value:.{DIGITS}g}")
-    return f"{rounded:,.0f}" if rounded >= 10 ** (DIGITS - 1) else f"{rounded:.10f}".rstrip("0").rstrip(".")
+    rounded = float(f"{value:.{digits}g}")
+    return f"{rounded:,.0f}" if rounded >= 10 ** (digits - 1) else f"{rounded:.10f}".rstrip("0").rstrip(".")
 
 
 def stale(results: Sequence[Result], root: Path = ROOT) -> Iterator[Path]:

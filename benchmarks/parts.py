@@ -37,6 +37,7 @@ def _fits(about: str, limit: float, module: str, sets: str) -> Part:
 PARTS: Final[dict[str, Part]] = {
     "noise": Part("Exact noise", 120),
     "start": Part("Starting", 120),
+    "first_minute": Part("The first minutes", 300),
     "ledger": Part("The ledger", 180),
     "ledger_postgres": Part("The ledger in PostgreSQL", 180),
     "blocks": Part("The ledger of a stream", 240),

@@ -43,6 +43,8 @@ def figures() -> Iterator[Figure]:
             yield Figure(what, f"{ours:.4f}", peer, ours / float(ETA), "at most η", ours <= float(ETA))
         else:
             yield at_least(what, f"{ours:.3f}", peer, ours / theirs, 1.0)
+        exact = accepted(loss, binary=True)
+        yield Figure(f"accuracies: {what}", f"{exact:.3f}", f"losses {ours:.3f}", exact / ours, "≥ 1×", exact >= ours)
 
 
 # Sage's

@@ -74,14 +74,14 @@ def _programs() -> Iterator[str]:
 def tried(python: str, wheel: Path, scratch: Path) -> Tried:
     """Install the wheel alone into an empty environment, and do with it what a stranger does first."""
     start = time.perf_counter()
-    environment = scratch / "environment"
-    run(python, "-m", "venv", environment)
-    inside = environment / "bin" / "python"
-    before = _size(environment)
+    folder = scratch / "environment"
+    run(python, "-m", "venv", folder)
+    inside = folder / "bin" / "python"
+    before = _size(folder)
     run(inside, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-compile", wheel)
-    size = _size(environment) - before
+    size = _size(folder) - before
     shown = run(inside, "-c", TOLD, cwd=scratch)
-    discreet = environment / "bin" / "discreet"
+    discreet = folder / "bin" / "discreet"
     version = re.fullmatch(r"discreet-(.+?)-.*\.whl", wheel.name)
     if version is None or version[1] not in run(discreet, "--version", cwd=scratch):
         raise TryingError(f"{wheel.name} says another version of itself")
@@ -106,12 +106,17 @@ def tried_by_pipx(wheel: Path, scratch: Path) -> None:
 
 def run(*command: object, cwd: Path | None = None, **more: str) -> str:
     """What a program prints; no variable of ours reaches it."""
-    kept = {name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "DISCREET", "VIRTUAL"))}
-    environment = {**kept, "DISCREET_MARKS": str(cwd / "marks"), **more} if cwd else {**kept, **more}
-    done = subprocess.run(list(map(str, command)), cwd=cwd, env=environment, capture_output=True, text=True)
+    known = {**environment(cwd), **more}
+    done = subprocess.run(list(map(str, command)), cwd=cwd, env=known, capture_output=True, text=True)
     if done.returncode:
         raise TryingError(f"{' '.join(map(str, command))}: {(done.stderr or done.stdout)[-2000:]}")
     return done.stdout + done.stderr
+
+
+def environment(folder: Path | None = None) -> dict[str, str]:
+    """Variables for a program that was installed: none of ours, and marks of ledgers in this folder."""
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "DISCREET", "VIRTUAL"))}
+    return {**kept, "DISCREET_MARKS": str(folder / "marks")} if folder else kept
 
 
 def _size(folder: Path) -> int:

@@ -8,7 +8,7 @@ from tempfile import TemporaryDirectory
 from typing import Final
 
 import httpx
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Browser, FloatRect, Page, expect
 
 from discreet.cli.collect import EXAMPLE
 from discreet.lab.hospital import POLICY, build
@@ -30,7 +30,7 @@ NEXT: Final = "SELECT smoker, COUNT(*) AS patients\nFROM patients\nGROUP BY smok
 HEIGHTS: Final = {
     "sign-in": 440,
     "ask": 840,
-    "answer": 700,
+    "answer": 740,
     "ledger": 1290,
     "owner": 1000,
     "learn": 570,
@@ -38,30 +38,40 @@ HEIGHTS: Final = {
     "desk": 900,
 }
 """What is worth seeing of each page, in pixels."""
+FIRST: Final[FloatRect] = {"x": 0, "y": 62, "width": 950, "height": 668}
+"""What the README shows of an answer: the question, its cost, the picture and the table."""
 
 
-def shoot(page: Page, name: str, kind: str = "") -> None:
-    path = FOLDER / f"{name}{kind}.png"
+def shoot(page: Page, name: str) -> None:
     page.set_viewport_size({"width": 1100, "height": HEIGHTS[name]})
     page.evaluate("document.activeElement.blur()")
-    page.screenshot(path=path, type="png", animations="disabled", caret="hide")
+    _save(page, name)
+
+
+def _save(page: Page, name: str, clip: FloatRect | None = None) -> None:
+    path = FOLDER / f"{name}.png"
+    page.screenshot(path=path, type="png", animations="disabled", caret="hide", clip=clip)
     print(f"{path.name}: {path.stat().st_size:,} bytes")
     if path.stat().st_size > MOST_BYTES:
         sys.exit(f"{path.name} is larger than {MOST_BYTES:,} bytes: show less of the page")
 
 
 def analyst(browser: Browser, running: Running, *, dark: bool) -> None:
-    kind = "-dark" if dark else ""
+    """In the dark the answer alone, for the README."""
     with tab(browser, running, dark=dark) as page:
         sign_in(page, running, "epidemiology")
-        page.goto(HOME)
-        page.get_by_label("Query, in SQL").fill(NEXT)
-        expect(page.locator("#preview")).to_contain_text("like this")
-        shoot(page, "ask", kind)
-        page.goto("/")
+        if not dark:
+            page.goto(HOME)
+            page.get_by_label("Query, in SQL").fill(NEXT)
+            expect(page.locator("#preview")).to_contain_text("like this")
+            shoot(page, "ask")
+            page.goto("/")
         page.get_by_role("region", name="Latest answers").get_by_role("link").last.click()
         expect(page.get_by_role("table")).to_be_visible()
-        shoot(page, "answer", kind)
+        if not dark:
+            shoot(page, "answer")
+        page.set_viewport_size({"width": 950, "height": HEIGHTS["answer"]})
+        _save(page, f"first{'-dark' if dark else ''}", clip=FIRST)
 
 
 def others(browser: Browser, running: Running) -> None:

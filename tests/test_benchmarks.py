@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from benchmarks import __main__ as program
-from benchmarks import machine, marks, page, results, runner
+from benchmarks import first_minute, machine, marks, page, results, runner
 from benchmarks.figures import Figure, at_least
 from benchmarks.parts import PARTS, module_of
 from benchmarks.results import Result, Row, key_of, rows_of
@@ -190,3 +190,50 @@ def test_parts_that_are_named_are_printed_and_saved_only_if_asked(
 
 def test_a_figure_has_what_a_row_needs() -> None:
     assert set(MEASURED) == set(Figure.__slots__)
+
+
+INIT = "still to decide\n  discreet init my.csv -o my.toml --unit customer_id --look\n"
+DECIDED = "next:\n  discreet check my.toml\n  discreet preview my.toml 'a b'\n  discreet query my.toml 'a b'\n"
+DECIDED += "  discreet serve my.toml --demo\n"
+
+
+def test_the_stopwatch_types_what_was_printed_and_adds_its_steps_up(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    typed: list[list[str]] = []
+
+    def run(*command: object, **_: object) -> str:
+        words = [str(word) for word in command[1:]]
+        typed.append(words)
+        shown = {"preview": "error (95 %)", "query": "1,234 ± 5", "check": ""}
+        return (DECIDED if "--look" in words else INIT) if words[0] == "init" else shown.get(words[0], "")
+
+    seen: list[str] = []
+    monkeypatch.setattr(first_minute, "run", run)
+    monkeypatch.setattr(first_minute, "_wheel", lambda _: tmp_path / "discreet-1-py3-none-any.whl")
+    monkeypatch.setattr(first_minute, "_page", lambda *_, shown: seen.append(shown))
+    *steps, whole, own = first_minute.figures()
+    assert len(steps) == 6
+    assert ["query", "my.toml", "a b"] in typed
+    assert seen == ["1,234 ± 5"]
+    assert 0 <= own.ratio <= whole.ratio <= 1
+    assert whole.held
+    assert (whole.to_hold, whole.peer) == ("≤ 1×", "limit 120 s")
+
+
+def test_an_answer_without_its_error_stops_the_watch(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(first_minute, "run", lambda *words, **_: DECIDED if "--look" in words else INIT)
+    with pytest.raises(AssertionError, match="no answer"):
+        list(first_minute._steps(tmp_path / "wheel", tmp_path))
+    with pytest.raises(AssertionError, match="no number"):
+        first_minute._page([], tmp_path, shown="nothing")
+    with (
+        pytest.raises(AssertionError, match="ended before"),
+        first_minute._serving([sys.executable, "-c", ""], tmp_path),
+    ):
+        pass
+
+
+def test_guides_have_the_number_of_their_file_in_their_title() -> None:
+    for path in (ROOT / "docs" / "guide").glob("[0-9]*.md"):
+        assert path.read_text("utf-8").startswith(f"# {int(path.name[:2])} · "), path.name

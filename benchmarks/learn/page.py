@@ -1,4 +1,8 @@
-"""The tables of the guide, from a file of scores: `python -m benchmarks.learn.page scores.jsonl` writes them there."""
+"""The tables of the guide: `python -m benchmarks.learn.page scores.jsonl` keeps those of a file of scores.
+
+They are kept in `benchmarks/results/models.json`, cell by cell, with the day and what was fitted how often; without a
+file of scores the page is written from there again. A test compares them.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +10,7 @@ import json
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
 
@@ -17,6 +22,7 @@ from benchmarks.learn.sets import CLASSES, CLUSTERS, NUMBERS, REPORTED
 from benchmarks.peers.environments import ROOT
 
 PAGE: Final = ROOT / "docs" / "guide" / "28-models-beside-others.md"
+KEPT: Final = ROOT / "benchmarks" / "results" / "models.json"
 START, END = "<!-- tables: python -m benchmarks.learn.page -->\n", "<!-- end of tables -->\n"
 
 
@@ -133,12 +139,38 @@ def _line(cells: Iterable[str]) -> str:
     return f"| {' | '.join(cells)} |"
 
 
-def main() -> None:
-    text = PAGE.read_text(encoding="utf-8")
+def keep(text: str, date: str, fits: str, path: Path = KEPT) -> None:
+    """Tables as a file: when they were measured, how many fits, and every cell."""
+    parts = [part.splitlines() for part in text.strip().split("\n\n")]
+    cells = [[_parts(line) for line in part if not line.startswith("|---")] for part in parts]
+    kept = {"date": date, "fits": fits, "tables": cells}
+    path.write_text(json.dumps(kept, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+
+
+def _parts(line: str) -> list[str]:
+    return [cell.strip() for cell in line.strip("|").split("|")]
+
+
+def kept(path: Path = KEPT) -> str:
+    """The tables that a file holds, as the page has them."""
+    held = json.loads(path.read_text(encoding="utf-8"))["tables"]
+    return "\n".join(
+        "\n".join([_line(table[0]), "|" + "---|" * len(table[0]), *map(_line, table[1:])]) + "\n" for table in held
+    )
+
+
+def written(text: str, path: Path = KEPT) -> str:
+    """The page with the tables of the file."""
     before, rest = text.split(START)
-    after = rest.split(END)[1]
-    PAGE.write_text(before + START + "\n" + tables(read(Path(sys.argv[1]))) + "\n" + END + after, encoding="utf-8")
+    return before + START + "\n" + kept(path) + "\n" + END + rest.split(END)[1]
+
+
+def main(arguments: Sequence[str]) -> None:
+    if arguments:
+        fits = arguments[1] if len(arguments) > 1 else ""
+        keep(tables(read(Path(arguments[0]))), datetime.now(UTC).date().isoformat(), fits)
+    PAGE.write_text(written(PAGE.read_text(encoding="utf-8")), encoding="utf-8")
 
 
 if __name__ == "__main__":
-    main()
+    main(sys.argv[1:])

@@ -80,3 +80,25 @@ def test_the_picture_shows_what_the_tables_say(tables: str) -> None:
         ("additive model, δ", 0.75),
         ("DP-EBM, δ", 0.875),
     }
+
+
+def test_the_page_has_the_tables_that_are_kept(tables: str, tmp_path: Path) -> None:
+    assert page.written(page.PAGE.read_text("utf-8")) == page.PAGE.read_text("utf-8"), (
+        "run python -m benchmarks.learn.page"
+    )
+    path = tmp_path / "kept.json"
+    page.keep(tables, "2026-11-18", "two", path)
+    assert page.kept(path) == tables
+    changed = page.PAGE.read_text("utf-8").replace("0.888 ± 0.002", "0.999 ± 0.002")
+    assert page.written(changed) != changed
+
+
+def test_shorter_measurements_of_the_same_models_agree_with_the_tables() -> None:
+    """Three fits of `make bench` beside the five of the page: farther apart than chance would put them is a mistake."""
+    measured = json.loads((page.KEPT.parent / "learn_classes.json").read_text("utf-8"))["rows"]
+    shown = _row(page.kept(), "Adult")
+    cells = {"LogisticRegression": shown[2], "RandomForestClassifier": shown[8]}
+    for model, cell in cells.items():
+        row = next(row for row in measured if row["what"].startswith(f"Adult: {model}, auc at ε = 0.1 / 1 / 10"))
+        (mean, spread), (other, width) = (map(float, text.split(" ± ")) for text in (cell, row["ours"].split(" / ")[1]))
+        assert abs(mean - other) <= 5 * (spread + width) + 0.01, model

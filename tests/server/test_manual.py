@@ -14,6 +14,7 @@ import hatch_build
 import httpx
 import pytest
 from fastapi import FastAPI
+from markdown_it import MarkdownIt
 from playwright.sync_api import Browser, expect
 
 from discreet.errors import Refused
@@ -360,6 +361,27 @@ def test_everybody_can_read_them(browser: Browser, written: Path) -> None:
         assert (name, barriers(page)) == (name, [])
         assert (name, overflowing(page)) == (name, [])
     context.close()
+
+
+@pytest.mark.long
+def test_the_readme_is_one_screen(browser: Browser, tmp_path: Path) -> None:
+    """As wide as where code is read in a browser, with a wide font: 1,080 pixels, its picture in light and in dark."""
+    style = """body { margin: 0; padding: 24px; width: 836px; font: 16px/1.5 "DejaVu Sans", sans-serif }
+      h1 { font-size: 2em; margin: 0 0 16px; padding-bottom: .3em } p, ul, pre { margin: 0 0 16px }
+      ul { padding-left: 2em } img { max-width: 100% }
+      pre { padding: 16px; font-size: 85%; overflow: auto } li + li { margin-top: .25em }"""
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    html = MarkdownIt("commonmark", {"html": True}).render(text).replace('"docs/', f'"{ROOT.as_uri()}/docs/')
+    (tmp_path / "readme.html").write_text(f"<!doctype html><meta charset=utf-8><style>{style}</style>{html}", "utf-8")
+    page = browser.new_page(viewport={"width": 1280, "height": 1080})
+    page.goto((tmp_path / "readme.html").as_uri())
+    for scheme, name in (("light", "first.png"), ("dark", "first-dark.png")):
+        page.emulate_media(color_scheme=scheme)  # type: ignore[arg-type]
+        page.wait_for_function(f"document.images[0].complete && document.images[0].currentSrc.endsWith('/{name}')")
+    assert page.evaluate("document.images[0].naturalWidth") > 900
+    assert page.evaluate("document.documentElement.scrollHeight") <= 1080
+    assert page.evaluate("[...document.querySelectorAll('pre')].every((each) => each.scrollWidth <= each.clientWidth)")
+    page.close()
 
 
 def test_comments_of_pages_are_not_shown_and_code_stays_as_it_is() -> None:
