@@ -6,16 +6,17 @@ from collections.abc import Mapping
 from dataclasses import replace
 from os import PathLike
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from discreet.accounting.record import Entry
 from discreet.curator.curator import Curator
 from discreet.curator.state import open_ledger
 from discreet.curator.task import Maker, Recall
-from discreet.curator.training import recalled as permit_of
-from discreet.engines.copy import Progress
 from discreet.errors import Refused
 from discreet.policy import read
+
+if TYPE_CHECKING:
+    from discreet.engines.copy import Progress
 
 
 def _model(stored: bytes, entry: Entry) -> Any:
@@ -43,6 +44,13 @@ def _published(stored: bytes, entry: Entry) -> Any:
     return recalled(stored, entry)
 
 
+def _permit(stored: bytes, entry: Entry) -> Any:
+    """What a training outside was permitted."""
+    from discreet.curator.training import recalled
+
+    return recalled(stored, entry)
+
+
 def _batch(queries: Any, **options: Any) -> Any:
     """Several queries as one task: their strategies live in a package above the curator."""
     from discreet.release.batch import Batch
@@ -52,7 +60,7 @@ def _batch(queries: Any, **options: Any) -> Any:
 
 MAKERS: Final[Mapping[str, Maker]] = {"batch": _batch}
 """By name: tasks that a curator offers and does not know."""
-RECALLS: Final[Mapping[str, Recall]] = {"fit": _model, "score": _scores, "release": _published, "training": permit_of}
+RECALLS: Final[Mapping[str, Recall]] = {"fit": _model, "score": _scores, "release": _published, "training": _permit}
 """By the name that a task writes into its call: how what was kept beside its charge is shown again. Tasks of `MAKERS`
 are made again, from their record."""
 

@@ -9,9 +9,12 @@ from types import ModuleType
 import pytest
 
 import discreet.accounting
+import discreet.mechanisms
 import discreet.noise
+from discreet.late import late, np
 
-LATE = pytest.mark.parametrize("module", [discreet.accounting, discreet.noise], ids=lambda module: str(module.__name__))
+PACKAGES = [discreet.accounting, discreet.mechanisms, discreet.noise]
+LATE = pytest.mark.parametrize("module", PACKAGES, ids=lambda module: str(module.__name__))
 
 
 @LATE
@@ -34,3 +37,14 @@ def test_a_ledger_needs_no_arrays() -> None:
     )
     shown = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
     assert shown == "[]\n"
+
+
+def test_a_package_that_comes_late_has_the_same_names_and_no_others() -> None:
+    import numpy
+
+    assert np.int64 is numpy.int64
+    assert vars(np)["int64"] is numpy.int64  # what was looked up stays
+    with pytest.raises(AttributeError, match="nonsense"):
+        _ = np.nonsense  # type: ignore[attr-defined]  # that it is not there is the point
+    with pytest.raises(ModuleNotFoundError, match="no_such_package"):
+        _ = late("no_such_package").name

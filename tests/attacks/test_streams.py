@@ -13,9 +13,8 @@ import pytest
 from discreet.audit.neighbours import Data, neighbours
 from discreet.audit.replay import Replay, every_key
 from discreet.audit.worlds import searched
-from discreet.curator import versions
 from discreet.curator.streams import refresh_streams
-from discreet.engines import memory
+from discreet.engines import arrivals, memory
 from discreet.engines.arrivals import segments
 from discreet.engines.copy import ranked
 from discreet.engines.frozen import names
@@ -170,7 +169,7 @@ def test_previews_and_refusals_read_nothing(tmp_path: Path, monkeypatch: pytest.
         def fail(*_: object, **__: object) -> None:
             raise AssertionError("something was read")
 
-        monkeypatch.setattr(versions, "segments", fail)
+        monkeypatch.setattr(arrivals, "segments", fail)
         monkeypatch.setattr(Session, "rows", fail)
         for blocks in ("newest 1", "all", [0, 2]):
             assert not curator.preview(QUESTIONS[0], epsilon=0.1, blocks=blocks).loss.is_zero
@@ -224,7 +223,7 @@ def test_what_is_refused_opens_no_files(tmp_path: Path, monkeypatch: pytest.Monk
             looked.append(given)
             return segments(*given)
 
-        monkeypatch.setattr(versions, "segments", found)
+        monkeypatch.setattr(arrivals, "segments", found)
         for blocks in ("newest 1", "newest 2", [0], "all"):
             with pytest.raises(Refused) as refused:
                 curator.query("SELECT COUNT(*) AS n FROM rides", epsilon=1.5, blocks=blocks)

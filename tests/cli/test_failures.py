@@ -61,6 +61,14 @@ def test_help_imports_nothing_heavy(args: list[str]) -> None:
     assert not HEAVY & {name.partition(".")[0] for name in done.stderr.split()}
 
 
+def test_whoever_previews_a_count_waits_for_no_arrays_and_no_engine(tmp_path: Path) -> None:
+    policy = hospital(tmp_path)
+    code = IMPORTED.format(args=["preview", str(policy.path), "SELECT COUNT(*) FROM visits", "--epsilon", "0.1"])
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert "error (95 %)" in done.stdout
+    assert not {"numpy", "duckdb", "scipy", "psycopg", "msgspec"} & set(done.stderr.split())
+
+
 def test_help_takes_next_to_no_time() -> None:
     """In processor time, so that a busy machine changes nothing."""
 

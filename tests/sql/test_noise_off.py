@@ -24,6 +24,7 @@ import pytest
 
 import discreet
 from discreet.curator.curator import Curator
+from discreet.engines import library
 from discreet.engines.duckdb import DuckDB
 from discreet.engines.memory import Memory
 from discreet.exit.sampler import Sampler
@@ -461,10 +462,12 @@ k = { values = ["x", "y", "z"] }
 def threaded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[int, DuckDB]]:
     """Engines over one copy that differ in their number of threads."""
     policy = read(many_rows(tmp_path))
-    connect, engines = duckdb.connect, {}
+    connect, engines = library.duckdb.connect, {}
     for threads in (1, 2, 8):
         with monkeypatch.context() as patch:
-            patch.setattr(duckdb, "connect", lambda *args, n=threads, **kw: _with_threads(connect(*args, **kw), n))
+            patch.setattr(
+                library.duckdb, "connect", lambda *args, n=threads, **kw: _with_threads(connect(*args, **kw), n)
+            )
             engines[threads] = DuckDB(policy, 0)
     yield engines
     for engine in engines.values():

@@ -12,8 +12,6 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final, Protocol
 
-import numpy as np
-
 from discreet.accounting.distributions import DiscreteGaussian, DiscreteLaplace
 from discreet.accounting.loss_grid import WIDTHS, Composed, LossGrid, Steps
 from discreet.accounting.losses import Approximate
@@ -22,6 +20,7 @@ from discreet.accounting.renyi import gaussian_divergence, laplace_divergence, s
 from discreet.accounting.spectrum import noise_losses, response_losses
 from discreet.exact import Number, extent, largest, not_below, number, positive, probability, whole
 from discreet.exact import epsilon as accepted
+from discreet.late import np
 
 FINENESS: Final = 0.02
 """Of the grid, in typical losses of a step: what it adds to ε is about the square of this, relative."""

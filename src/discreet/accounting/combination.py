@@ -15,14 +15,15 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache, reduce
 from statistics import NormalDist
-from typing import Final
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 from discreet.accounting.distributions import DiscreteLaplace, Noise
+from discreet.late import np
 
-Floats = NDArray[np.float64]
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+Floats: TypeAlias = "NDArray[np.float64]"
 Terms = tuple[tuple[Noise, Fraction], ...]
 CELLS: Final = 400
 """Grid cells to a standard deviation of the sum."""

@@ -13,12 +13,11 @@ import math
 from decimal import ROUND_FLOOR, Decimal
 from fractions import Fraction
 
-import numpy as np
-
 from discreet.accounting.distributions import DiscreteGaussian, Noise
 from discreet.accounting.rounding import NEAREST, context, decimal, float_up
 from discreet.exact import MOST_EPSILON, Number, number, probability, whole
 from discreet.exact import epsilon as positive
+from discreet.late import np
 
 
 def delta_of(noise: Noise, sensitivity: int, epsilon: Number) -> float:

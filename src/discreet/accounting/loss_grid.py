@@ -25,12 +25,13 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Final
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import TYPE_CHECKING, Final
 
 from discreet.accounting.pairs import Floats, Pair
+from discreet.late import np
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 UNIT: Final = 2.0**-53
 SLIP: Final = 4e-15

@@ -17,10 +17,9 @@ import math
 from functools import lru_cache
 from typing import Final
 
-import numpy as np
-
 from discreet.accounting.combination import above, deviation, sum_of
 from discreet.accounting.distributions import DiscreteLaplace, Noise
+from discreet.late import np
 
 CELLS: Final = 200
 """Grid cells to the standard deviation of the longest sum."""

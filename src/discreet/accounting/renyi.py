@@ -10,10 +10,9 @@ import math
 from collections.abc import Callable, Iterable
 from typing import Final
 
-import numpy as np
-
 from discreet.accounting.loss_grid import LossGrid
 from discreet.accounting.pairs import GaussianPair, Pair, SampledPair, Swapped
+from discreet.late import np
 
 ORDERS: Final = (*(1 + x / 10 for x in range(1, 100)), *range(11, 64), *range(64, 512, 16), 512, 1024, 2048)
 CUTS: Final = 4096

@@ -19,11 +19,10 @@ from collections.abc import Callable
 from functools import lru_cache
 from typing import Final
 
-import numpy as np
-
 from discreet.accounting.pairs import Floats
 from discreet.exact import Number, probability, whole
 from discreet.exact import epsilon as accepted
+from discreet.late import np
 
 TAKEN: Final = 200
 """Numbers of clones that are looked at."""

@@ -9,11 +9,10 @@ from typing import TYPE_CHECKING, Any
 from discreet.accounting.balance import Balance
 from discreet.accounting.record import Entry, Key
 from discreet.answers import Answer, Preview
-from discreet.answers import scores as scores  # whoever asks can read what was scored
 from discreet.answers.call import Call
-from discreet.answers.models import Learner, Publisher, Sendable
 from discreet.answers.story import StoryLine
 from discreet.answers.tables import Tables
+from discreet.answers.tasks import Learner, Publisher, Sendable
 from discreet.errors import Refused
 
 if TYPE_CHECKING:

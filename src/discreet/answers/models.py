@@ -5,67 +5,20 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, Final, Protocol, runtime_checkable
+from typing import Any, Final
 
-from discreet.accounting.record import Key
 from discreet.answers.batches import READERS
 from discreet.answers.documents import Batch, Model, Release, Scores
+from discreet.answers.tasks import Documented as Documented
+from discreet.answers.tasks import Learner as Learner
+from discreet.answers.tasks import Publisher as Publisher
+from discreet.answers.tasks import Sendable as Sendable
 from discreet.errors import Refused
 
 MOST_VALUES: Final = 20_000
 MOST_TEXT: Final = 400_000
 """Of one request: how many values and characters it has."""
 RECEIPT: Final = re.compile(r"[0-9]{1,19}:[0-9a-f]{0,128}")
-
-
-class Documented:
-    """What a task let out that is no answer: it says itself how JSON has it."""
-
-    def document(self) -> Model | Release | Scores:
-        """As it is sent."""
-        raise NotImplementedError
-
-
-class Learner(Documented):
-    """Something that learns from private rows through an exit: it says itself how."""
-
-    def task(self, sql: Any, **options: Any) -> Any:
-        """The task of learning from the rows of a SELECT."""
-        raise NotImplementedError
-
-    def document(self) -> Model:
-        """What it learned, as JSON has it."""
-        raise NotImplementedError
-
-    def score_task(self, sql: Any, **options: Any) -> Any:
-        """The task of scoring what it learned on the rows of a SELECT."""
-        raise NotImplementedError
-
-
-class Publisher:
-    """Something that publishes a summary of private rows through an exit: it says itself how."""
-
-    def task(self, sql: Any, **options: Any) -> Any:
-        """The task of publishing it for the rows of a table or of a SELECT."""
-        raise NotImplementedError
-
-
-@runtime_checkable
-class Sendable(Protocol):
-    """A task that a server can be asked to perform."""
-
-    @property
-    def path(self) -> str:
-        """What a server calls such tasks: a name in `TASKS`."""
-
-    @property
-    def key(self) -> Key | None: ...
-
-    def request(self) -> dict[str, Any]:
-        """As JSON has it."""
-
-    def received(self, document: Any) -> Any:
-        """What the server sent, as if it had been performed here; ValueError if it is not what was asked for."""
 
 
 def values_sent(given: Mapping[str, Any], what: str, deepest: int) -> Iterator[Any]:

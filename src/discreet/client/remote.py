@@ -17,6 +17,7 @@ from discreet.accounting.labels import usual
 from discreet.accounting.record import Entry, Key
 from discreet.accounting.stream import StreamStanding
 from discreet.answers import Answer, Preview, documents
+from discreet.answers import scores as scores  # whoever asks can read what was scored
 from discreet.answers.batches import Queries
 from discreet.answers.call import Call, written
 from discreet.answers.ibis_tables import is_expression, text_of

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
-from typing import Any, NoReturn, Self, TypeVar
+from typing import TYPE_CHECKING, Any, NoReturn, Self, TypeVar
 
 from discreet.accounting.balance import Balance
 from discreet.accounting.record import Entry, Event
@@ -24,12 +24,10 @@ from discreet.curator.found_bounds import FOLDER, Index
 from discreet.curator.parts import recorded
 from discreet.curator.public import PublicTables
 from discreet.curator.query import Query
-from discreet.curator.refreshing import Refreshed, refreshed
 from discreet.curator.shape import Shape
 from discreet.curator.streams import Chosen, chosen, newest_named
 from discreet.curator.task import Context, EngineReader, Maker, Prepared, Recall, Task
 from discreet.curator.versions import OutdatedError, Versions
-from discreet.engines.copy import Progress
 from discreet.engines.engine import Engine
 from discreet.engines.rehearsal import BLOCKS
 from discreet.engines.session import Scratch
@@ -43,6 +41,10 @@ from discreet.policy.streams import protection
 from discreet.sql.plan import Plan, plan
 from discreet.sql.unknown import Found as FoundBounds
 from discreet.tracing import phase
+
+if TYPE_CHECKING:
+    from discreet.curator.refreshing import Refreshed
+    from discreet.engines.copy import Progress
 
 Shown = TypeVar("Shown")
 Found = TypeVar("Found")
@@ -237,6 +239,8 @@ class Curator(Asks):
         curator lets its own copies of before go. `Refreshed.held` says what other programs still have open.
         For the owner: what it returns of each stream are exact counts.
         """
+        from discreet.curator.refreshing import refreshed
+
         if self._given is not None:
             raise Refused("policy", "rows in memory have no sources", "refresh the curator of the policy itself")
         wanted = demanded(erase)

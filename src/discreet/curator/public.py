@@ -7,10 +7,9 @@ from collections.abc import Callable, Sequence
 from functools import cache, lru_cache
 from typing import Any
 
-import duckdb
-
 from discreet.composed import Sql, joined, literal, sql
 from discreet.engines.engine import Engine
+from discreet.engines.library import duckdb
 from discreet.engines.printed import confirmed
 from discreet.engines.rehearsal import SECONDS
 from discreet.engines.session import Scratch

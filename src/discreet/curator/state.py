@@ -17,9 +17,6 @@ from discreet.ledger import Acceptance, Grant, Ledger, LedgerError, Marks, Repor
 from discreet.ledger.acts import Document
 from discreet.ledger.codec import Record
 from discreet.ledger.homes import Home, InDatabase, InFile
-from discreet.ledger.moving import move
-from discreet.ledger.postgres import Address
-from discreet.ledger.postgres.session import address_of
 from discreet.ledger.windows import FIRST
 from discreet.policy import Policy, protected
 from discreet.policy.databases import is_address
@@ -58,12 +55,16 @@ def home_of(policy: Policy) -> Home:
     """Where the policy's ledger is, or will begin."""
     if policy.ledger is None:
         return InFile(ledger_path(policy))
+    from discreet.ledger.postgres import Address
+
     return InDatabase(Address(policy.ledger.login, policy.ledger.schema, policy.folder))
 
 
 def home_at(policy: Policy, target: str, schema: str) -> Home:
     """Where somebody says that the policy's ledger shall be: the address of a database, or a state folder."""
     if is_address(target):
+        from discreet.ledger.postgres.session import address_of
+
         return InDatabase(address_of(target, schema, policy.folder))
     return InFile(Path(target).absolute() / LEDGER)
 
@@ -278,6 +279,8 @@ def verify_ledger(policy: Policy, receipts: Iterable[str] = ()) -> Report:
 
 def move_ledger(policy: Policy, target: Home) -> int:
     """Move the policy's ledger for good; how many records it has where it goes on. Run again, it is finished."""
+    from discreet.ledger.moving import move
+
     if isinstance(target, InFile):
         _make_folder(replace(policy, state=target.path.parent))
     marks = Marks.default()

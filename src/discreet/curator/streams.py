@@ -13,19 +13,20 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime
 from fractions import Fraction
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from discreet.accounting import Concentrated, Pure
 from discreet.accounting.record import BlockNames, Ranges, common_to, ranges_read, united
 from discreet.accounting.rounding import UNITS
 from discreet.accounting.stream import StreamStanding
-from discreet.engines.arrivals import Arrived, forget, seal
-from discreet.engines.frozen import gone, names
 from discreet.errors import Edit, Refused
 from discreet.ledger import Grant, Ledger
 from discreet.policy import Policy, Table
 from discreet.policy.calendar import Days, calendar, moment
 from discreet.policy.streams import block_budget, protection, with_blocks
+
+if TYPE_CHECKING:
+    from discreet.engines.arrivals import Arrived
 
 ALL: Final = "all"
 """Every block that is not retired."""
@@ -85,6 +86,9 @@ def refresh_streams(policy: Policy, ledger: Ledger, until: object = None, among:
 
     Files come first, and blocks in the ledger after them: if the process dies in between, the next refresh goes on.
     """
+    from discreet.engines.arrivals import forget, seal
+    from discreet.engines.frozen import names
+
     ended = _moment(until)
     declare(policy, ledger)
     arrived = {}
@@ -114,6 +118,8 @@ def _moment(until: object) -> datetime:
 
 def _demand_same(policy: Policy, table: Table, standing: StreamStanding) -> None:
     """Blocks on record are those on disk: others would be read in their place."""
+    from discreet.engines.frozen import gone, names
+
     there = names(policy, table)
     if any(there.get(number) != file for number, file in enumerate(standing.files)):
         raise gone(table)

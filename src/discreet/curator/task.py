@@ -6,9 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, Protocol, TypeVar
-
-from numpy.typing import NDArray
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from discreet.accounting import Concentrated, Pure
 from discreet.accounting.balance import Amount, Used
@@ -31,6 +29,9 @@ from discreet.policy import Policy
 from discreet.policy.engines import DUCKDB
 from discreet.sql.plan import Plan
 from discreet.tracing import phase
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 Value = TypeVar("Value")
 Shown = TypeVar("Shown", covariant=True)

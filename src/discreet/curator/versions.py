@@ -6,22 +6,21 @@ import threading
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 from weakref import WeakValueDictionary
 
-import duckdb
-
 from discreet.accounting.record import BlockNames
-from discreet.curator.refreshing import prepared
-from discreet.engines.arrivals import segments
-from discreet.engines.copy import Progress
-from discreet.engines.duckdb import DuckDB
 from discreet.engines.engine import Engine
+from discreet.engines.library import duckdb
 from discreet.engines.problems import SourceError
 from discreet.errors import QueryFailed
 from discreet.ledger import Ledger
 from discreet.policy import Policy
 from discreet.policy.engines import POSTGRES, SPARK
+
+if TYPE_CHECKING:
+    from discreet.engines.copy import Progress
+    from discreet.engines.duckdb import DuckDB
 
 MOST_OPEN: Final = 4
 """Engines over blocks that stay open for the next who asks about the same."""
@@ -78,6 +77,8 @@ class Versions:
             return engine
 
     def _opened_over(self, version: int, blocks: BlockNames) -> DuckDB:
+        from discreet.engines.arrivals import segments
+
         table, there = self._policy.tables[blocks.stream], None
         with suppress(SourceError):
             files = self._ledger.stream(blocks.stream).files
@@ -108,6 +109,8 @@ class Versions:
         return self.at(self._ledger.data_version)
 
     def _made(self, version: int, blocks: Mapping[str, Sequence[Path]] | None = None) -> DuckDB:
+        from discreet.curator.refreshing import prepared
+
         current = None
         with suppress(SourceError):
             current = prepared(self._policy, self._ledger, self._progress, self._among)
@@ -124,6 +127,8 @@ class Versions:
             from discreet.engines.spark.engine import Spark
 
             return Spark(self._policy, version, self._progress, self._among)
+        from discreet.engines.duckdb import DuckDB
+
         return DuckDB(self._policy, version, self._progress, self._among, blocks)
 
     def close(self) -> None:

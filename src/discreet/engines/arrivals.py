@@ -31,8 +31,6 @@ from datetime import datetime
 from pathlib import Path
 from typing import Final
 
-import duckdb
-
 from discreet.engines.claims import owned_rows, unit_type
 from discreet.engines.connection import scratch
 from discreet.engines.copy import LAYOUT, facts_of, ranked
@@ -50,6 +48,7 @@ from discreet.engines.frozen import (
     stream_folder,
     sweep_folders,
 )
+from discreet.engines.library import duckdb
 from discreet.engines.numbering import first_blocks, inside, numbered, pairs
 from discreet.engines.problems import SourceError
 from discreet.engines.remembered import revive

@@ -24,8 +24,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
-import duckdb
-
+from discreet.engines.library import duckdb
 from discreet.files import locked
 from discreet.noise import SYSTEM
 from discreet.quoting import literal

@@ -39,11 +39,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
-import duckdb
-
 from discreet.engines.claims import owned_rows
 from discreet.engines.connection import connect, count_progress, scratch
 from discreet.engines.digests import derived, hashed, key_of, macros
+from discreet.engines.library import duckdb
 from discreet.engines.newer import forget_aside
 from discreet.engines.problems import SourceError
 from discreet.engines.sources import Report, Sources, demand_apart, first_line

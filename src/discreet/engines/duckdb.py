@@ -7,12 +7,11 @@ import weakref
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-import duckdb
-
 from discreet.engines.connection import connect, lock_up
 from discreet.engines.copy import MADE, Progress, held_tables, private_copy, secret
 from discreet.engines.digests import key_of, macros
 from discreet.engines.holders import hold
+from discreet.engines.library import duckdb
 from discreet.engines.session import Session
 from discreet.engines.text import reading_parquet
 from discreet.policy import Policy, Table

@@ -7,11 +7,12 @@ printing by an allow-list of nodes, and name it in `tests.contracts.test_engines
 
 from __future__ import annotations
 
-from typing import Any, Protocol
-
-from numpy.typing import NDArray
+from typing import TYPE_CHECKING, Any, Protocol
 
 from discreet.composed import Sql
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 
 class Engine(Protocol):

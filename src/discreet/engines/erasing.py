@@ -21,8 +21,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
-import duckdb
-
 from discreet.engines.claims import owned_rows
 from discreet.engines.connection import scratch
 from discreet.engines.frozen import (
@@ -37,6 +35,7 @@ from discreet.engines.frozen import (
     stream_folder,
     sweep_folders,
 )
+from discreet.engines.library import duckdb
 from discreet.engines.problems import SourceError
 from discreet.engines.remembered import bury
 from discreet.engines.sources import Sources, first_line, is_pattern, paths

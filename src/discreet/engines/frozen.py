@@ -11,10 +11,9 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Final
 
-import duckdb
-
 from discreet.engines.connection import connect
 from discreet.engines.copy import secret
+from discreet.engines.library import duckdb
 from discreet.engines.problems import SourceError
 from discreet.files import locked
 from discreet.policy import Policy, Table

@@ -31,8 +31,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-import duckdb
-
+from discreet.engines.library import duckdb
 from discreet.engines.parts import private_file
 from discreet.engines.postgres_types import Field
 from discreet.engines.problems import SourceError

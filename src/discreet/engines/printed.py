@@ -13,17 +13,15 @@ import re
 from functools import lru_cache
 from typing import Final, NewType
 
-import duckdb
-
 from discreet.composed import Sql
 from discreet.engines.connection import isolated
+from discreet.engines.library import duckdb
 from discreet.errors import QueryFailed
 
 Printed = NewType("Printed", str)
 """A query as an engine may read it: made by `printed` alone."""
 ALTERED: Final = "the query is not the one that was planned; nothing was read"
 REPORT: Final = "tell the owner: this is a fault of discreet"
-_CONSTANTS: Final = frozenset({duckdb.token_type.string_const, duckdb.token_type.numeric_const})
 
 
 def printed(query: Sql) -> Printed:
@@ -42,10 +40,11 @@ def _alike(text: str, skeleton: str) -> bool:
 def _tokens(text: str) -> list[object]:
     """What the tokenizer sees: for constants their kind, for everything else what it is."""
     held = text.encode()
+    constants = {duckdb.token_type.string_const, duckdb.token_type.numeric_const}
     tokens = duckdb.tokenize(text)
     ends = [start for start, _ in tokens[1:]]
     return [
-        kind if kind in _CONSTANTS else held[start:end].rstrip()
+        kind if kind in constants else held[start:end].rstrip()
         for (start, kind), end in zip(tokens, [*ends, len(held)], strict=True)
     ]
 

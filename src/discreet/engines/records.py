@@ -23,10 +23,13 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import BinaryIO, Final
+from typing import TYPE_CHECKING, BinaryIO, Final, TypeAlias
 
-import numpy as np
-from numpy.typing import NDArray
+from discreet.late import np
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
 
 BLOCK: Final = 2**23
 MAX_RECORD: Final = 2**20
@@ -36,9 +39,9 @@ FARTHEST: Final = 2**26
 _QUOTE, _RETURN, _LINE = b'"\r\n'
 _DECIDE: Final = "write multiline = true if values may hold line breaks, multiline = false if every line is a record"
 
-Bytes = NDArray[np.uint8]
-Mask = NDArray[np.bool_]
-Places = NDArray[np.intp]
+Bytes: TypeAlias = "NDArray[np.uint8]"
+Mask: TypeAlias = "NDArray[np.bool_]"
+Places: TypeAlias = "NDArray[np.intp]"
 
 
 class AmbiguousError(ValueError):

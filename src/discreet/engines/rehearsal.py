@@ -15,10 +15,9 @@ from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from typing import Final, NamedTuple
 
-import duckdb
-
 from discreet.composed import Sql
 from discreet.engines.digests import macros
+from discreet.engines.library import duckdb
 from discreet.engines.printed import printed
 from discreet.engines.session import Scratch, rows
 from discreet.engines.stopping import Stopped, is_stopped

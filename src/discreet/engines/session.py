@@ -6,17 +6,18 @@ import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from typing import Any, Final, TypeVar
-
-import duckdb
-import numpy as np
-from numpy.typing import NDArray
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from discreet.composed import Sql
 from discreet.engines.connection import give_back, isolated
+from discreet.engines.library import duckdb
 from discreet.engines.printed import printed
 from discreet.engines.stopping import AGAIN, CURRENT, beside
+from discreet.late import np
 from discreet.quoting import name
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 T = TypeVar("T")
 _INTEGERS: Final = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "UINTEGER", "UBIGINT")

@@ -21,11 +21,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 from urllib.parse import unquote
 
-import duckdb
-
 from discreet.engines import text
 from discreet.engines.header import OTHER_FORMAT, Header, delimiter, opened, read_header
 from discreet.engines.lakes import LakeStaging
+from discreet.engines.library import duckdb
 from discreet.engines.parts import Part, private_file
 from discreet.engines.problems import SourceError
 from discreet.engines.records import AmbiguousError, Cleaner, Counts

@@ -12,9 +12,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final
 
-import duckdb
-
 from discreet.engines import text
+from discreet.engines.library import duckdb
 from discreet.engines.newer import Aside, Record, number_column, settled
 from discreet.engines.parts import Part, private_file
 from discreet.engines.postgres import INTERRUPTED, Relation, Snapshot, UnreadError, snapshot

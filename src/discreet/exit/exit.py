@@ -9,8 +9,6 @@ from contextlib import AbstractContextManager, contextmanager
 from fractions import Fraction
 from typing import Any, NoReturn, TypeVar, overload
 
-import numpy as np
-
 from discreet.accounting import Loss as AnyLoss
 from discreet.accounting import Pure, compose
 from discreet.accounting.losses import Sensitivity
@@ -18,6 +16,7 @@ from discreet.accounting.turns import Turns
 from discreet.engines.stopping import Stopped, is_stopped
 from discreet.exit.cost import WHOLE, Cost, Loss
 from discreet.exit.sampler import SAMPLER, Cell, Sampler
+from discreet.late import np
 from discreet.mechanisms.arrays import Integers
 from discreet.mechanisms.bestofsome import best
 from discreet.noise import Bits

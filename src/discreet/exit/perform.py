@@ -9,9 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any, Final, Generic, Protocol, TypeVar
-
-from numpy.typing import NDArray
+from typing import TYPE_CHECKING, Any, Final, Generic, Protocol, TypeVar
 
 from discreet.composed import Sql
 from discreet.errors import BudgetExhausted, QueryFailed
@@ -24,6 +22,9 @@ from discreet.exit.sampler import SAMPLER, Sampler
 from discreet.exit.timing import padded
 from discreet.ledger import Charge, Ledger, Repeated
 from discreet.tracing import phase
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 Value = TypeVar("Value")
 UNANSWERED: Final = "if it is still being answered, ask again later; else ask it as a new request"

@@ -6,17 +6,19 @@ from collections.abc import Iterable
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from discreet.ledger import sqlite
 from discreet.ledger.inspection import Report, inspected
 from discreet.ledger.marks import Location, Marks
-from discreet.ledger.postgres import Address, Postgres
 from discreet.ledger.problems import LedgerDamaged, LedgerError
 from discreet.ledger.sqlite import Sqlite
 from discreet.ledger.sqlite.files import Seal, beside
 from discreet.ledger.store import Inspected
 from discreet.ledger.watch import Acceptance, known_at
+
+if TYPE_CHECKING:
+    from discreet.ledger.postgres import Address, Postgres
 
 
 class Home(Protocol):
@@ -93,6 +95,8 @@ class InDatabase:
     def store(
         self, marks: Marks | None = None, accept: Acceptance | None = None, *, as_it_is: bool = False
     ) -> Postgres:
+        from discreet.ledger.postgres import Postgres
+
         return Postgres(self.where, marks=marks, accept=accept, as_it_is=as_it_is)
 
     def is_begun(self, marks: Marks | None) -> bool:

@@ -5,16 +5,17 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from decimal import Decimal
 from fractions import Fraction
-from typing import Any
-
-import numpy as np
-from numpy.typing import ArrayLike
+from typing import TYPE_CHECKING, Any
 
 from discreet.accounting.distributions import Noise
 from discreet.exact import Number
+from discreet.late import np
 from discreet.mechanisms.arrays import Array, Integers, integers, some_numbers
 from discreet.mechanisms.grid import INTEGERS, Grid
 from discreet.noise import Bits
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
 
 
 class Additive(ABC):

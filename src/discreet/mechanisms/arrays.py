@@ -5,15 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from decimal import Decimal
 from fractions import Fraction
-from typing import Any
-
-import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from discreet.exact import number
+from discreet.late import np
 
-Array = NDArray[Any]
-Integers = NDArray[np.int64]
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike, NDArray
+
+Array: TypeAlias = "NDArray[Any]"
+Integers: TypeAlias = "NDArray[np.int64]"
 
 
 def numbers(values: ArrayLike | Fraction | Decimal, name: str) -> Array:

@@ -8,10 +8,7 @@ from decimal import Decimal
 from fractions import Fraction
 from functools import lru_cache
 from math import comb
-from typing import Final
-
-import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from typing import TYPE_CHECKING, Final
 
 from discreet import noise
 from discreet.accounting.conversion import REMEMBERED, epsilon_of_laplace
@@ -19,8 +16,12 @@ from discreet.accounting.losses import Concentrated, Pure
 from discreet.accounting.rounding import NEAREST, decimal, down, up
 from discreet.exact import Number, probability, whole
 from discreet.exact import epsilon as positive
+from discreet.late import np
 from discreet.mechanisms.arrays import Integers, some_numbers
 from discreet.noise import Bits
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike, NDArray
 
 MOST_CANDIDATES: Final = 1000
 ETA: Final = 2

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
-
-import numpy as np
-from numpy.typing import ArrayLike
+from typing import TYPE_CHECKING
 
 from discreet.accounting.losses import Sensitivity
 from discreet.exact import Number, interval
+from discreet.late import np
 from discreet.mechanisms.arrays import Integers, column
 from discreet.mechanisms.calibrated import spread
 from discreet.mechanisms.grid import FARTHEST, Grid
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,15 +5,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-
-import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from typing import TYPE_CHECKING
 
 from discreet.accounting.losses import Concentrated, Pure
 from discreet.exact import Number, extent, flag, whole
 from discreet.exact import epsilon as positive
+from discreet.late import np
 from discreet.mechanisms.selection import factor, log_odds, shortfall, tilt, units
 from discreet.noise import Bits, Exponents, gumbel_race
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike, NDArray
 
 
 @dataclass(frozen=True, init=False, slots=True)

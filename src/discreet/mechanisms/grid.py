@@ -14,9 +14,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Final
 
-import numpy as np
-
 from discreet.exact import Number, extent
+from discreet.late import np
 from discreet.mechanisms.arrays import Array, Integers
 
 FARTHEST: Final = 2**51

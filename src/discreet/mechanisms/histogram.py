@@ -6,15 +6,17 @@ from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import pairwise
-
-import numpy as np
-from numpy.typing import ArrayLike
+from typing import TYPE_CHECKING
 
 from discreet.accounting.losses import Loss, Sensitivity
 from discreet.exact import MOST_EXTENT, Number, number
+from discreet.late import np
 from discreet.mechanisms.arrays import Integers, column
 from discreet.mechanisms.calibrated import Additive, additive
 from discreet.noise import Bits
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
 
 
 @dataclass(frozen=True, init=False, slots=True)

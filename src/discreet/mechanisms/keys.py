@@ -8,12 +8,11 @@ from decimal import ROUND_FLOOR, Decimal
 from fractions import Fraction
 from typing import TypeVar
 
-import numpy as np
-
 from discreet.accounting.distributions import Noise
 from discreet.accounting.losses import Concentrated, Sensitivity
 from discreet.accounting.rounding import context, decimal
 from discreet.exact import Number, probability, whole
+from discreet.late import np
 from discreet.mechanisms.calibrated import Additive, additive
 from discreet.mechanisms.order import in_public_order
 from discreet.noise import Bits

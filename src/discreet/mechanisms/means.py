@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from fractions import Fraction
-
-from numpy.typing import ArrayLike
+from typing import TYPE_CHECKING
 
 from discreet.accounting.combination import Terms, width_up_to
 from discreet.accounting.fieller import ratio
@@ -16,6 +15,9 @@ from discreet.mechanisms.calibrated import Additive, additive, noise_of
 from discreet.mechanisms.column import Column, exact_sum
 from discreet.mechanisms.estimate import Estimate
 from discreet.noise import Bits
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
 
 _HALF = Fraction(1, 2)
 _ENOUGH = Fraction(1001, 1000)

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
-
-import numpy as np
-from numpy.typing import ArrayLike
+from typing import TYPE_CHECKING
 
 from discreet import noise
 from discreet.accounting.distributions import DiscreteLaplace
 from discreet.exact import Number, probability, whole
+from discreet.late import np
 from discreet.mechanisms.grid import INTEGERS, Grid
 from discreet.mechanisms.selection import Selection, factor, fine_grid, score_grid, units
 from discreet.noise import Bits
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
 
 
 @dataclass(frozen=True, init=False, slots=True)

@@ -22,14 +22,13 @@ from fractions import Fraction
 from itertools import pairwise
 from typing import Any, Final, TypeVar
 
-import numpy as np
+from discreet.late import np
 
 Key = TypeVar("Key", bound=Hashable)
 Value = TypeVar("Value")
 Plain = tuple[Any, ...]
 """The rank of a key's kind, then its value."""
 _PLAIN: Final = "make it plain first: text, bytes, a number, a date, None, or a tuple of such"
-_NUMPY: Final = (np.bool_, np.integer, np.floating, np.str_, np.bytes_)
 _DIGITS: Final = 1000
 """Of a decimal's exponent: beyond, its value would fill the memory."""
 
@@ -50,7 +49,7 @@ def public_rank(key: Hashable) -> Plain:
 
 def _made_plain(key: Any, name: str) -> tuple[Plain, Any]:
     """By what a key is sorted, and the plain key."""
-    plain = key.item() if isinstance(key, _NUMPY) else key
+    plain = key.item() if isinstance(key, (np.bool_, np.integer, np.floating, np.str_, np.bytes_)) else key
     make = _KINDS.get(type(plain))
     if make is not None:
         return make(plain, name)

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-
-import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from typing import TYPE_CHECKING
 
 from discreet.exact import Number
+from discreet.late import np
 from discreet.mechanisms.selection import Selection, factor, log_odds, shortfall, units
 from discreet.noise import Bits, Exponents, exponential_race
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike, NDArray
 
 
 @dataclass(frozen=True, init=False, slots=True)

@@ -8,15 +8,16 @@ adds to some steps, whoever it is; how far that moves M·x is `moved`.
 from __future__ import annotations
 
 from fractions import Fraction
-from typing import Final, Protocol
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import TYPE_CHECKING, Final, Protocol, TypeAlias
 
 from discreet.accounting.losses import Sensitivity
+from discreet.late import np
 from discreet.mechanisms.arrays import Integers
 
-Floats = NDArray[np.float64]
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+Floats: TypeAlias = "NDArray[np.float64]"
 FINE: Final = 2**20
 """Steps that 1 has in the square root, unless noise would get too wide to be drawn."""
 

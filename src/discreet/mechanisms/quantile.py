@@ -5,10 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, Final, Literal
-
-import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
 from discreet import noise
 from discreet.accounting.combination import width_of_sum
@@ -17,10 +14,14 @@ from discreet.accounting.losses import Concentrated, Loss, Pure, Sensitivity
 from discreet.accounting.prefixes import highest_rank
 from discreet.exact import Number, interval, number, probability
 from discreet.exact import epsilon as positive
+from discreet.late import np
 from discreet.mechanisms.arrays import Integers, column
 from discreet.mechanisms.calibrated import Additive, additive
 from discreet.mechanisms.selection import shortfall, tilt
 from discreet.noise import Bits, Exponents, gumbel_race
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike, NDArray
 
 BRANCHES: Final = 16
 LEVELS: Final = 4
@@ -31,7 +32,7 @@ WITHIN: Final = 2**12
 """By halves: cells, and places within each, by which equal numbers are told apart."""
 _USUAL: Final = Fraction(1, 20)
 
-Floats = NDArray[np.float64]
+Floats: TypeAlias = "NDArray[np.float64]"
 
 
 @dataclass(frozen=True, init=False, slots=True)

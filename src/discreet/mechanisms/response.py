@@ -5,19 +5,20 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
-
-import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from typing import TYPE_CHECKING, Any
 
 from discreet import noise
 from discreet.accounting.losses import Pure
 from discreet.accounting.relations import Relation
 from discreet.exact import Number, probability, whole
 from discreet.exact import epsilon as positive
+from discreet.late import np
 from discreet.mechanisms.arrays import Array
 from discreet.mechanisms.estimate import Estimate, clopper_pearson
 from discreet.noise import Bits
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike, NDArray
 
 
 @dataclass(frozen=True, init=False, slots=True)

@@ -11,16 +11,18 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
-
-import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from typing import TYPE_CHECKING
 
 from discreet.accounting.losses import Pure
 from discreet.exact import Number, extent, flag, probability, whole
 from discreet.exact import epsilon as positive
+from discreet.late import np
 from discreet.mechanisms.arrays import Integers, some_numbers
 from discreet.mechanisms.grid import INTEGERS, Grid
 from discreet.noise import Exponents
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike, NDArray
 
 
 @dataclass(frozen=True, init=False, slots=True)

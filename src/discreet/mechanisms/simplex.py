@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
-import numpy as np
-from numpy.typing import NDArray
+from typing import TYPE_CHECKING, TypeAlias
 
-Floats = NDArray[np.float64]
+from discreet.late import np
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+
+Floats: TypeAlias = "NDArray[np.float64]"
 
 
 def projected(noisy: Floats, totals: Floats) -> Floats:

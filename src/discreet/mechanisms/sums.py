@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-
-from numpy.typing import ArrayLike
+from typing import TYPE_CHECKING
 
 from discreet.accounting.losses import Loss, Sensitivity
 from discreet.exact import Number
 from discreet.mechanisms.calibrated import Additive, additive
 from discreet.mechanisms.column import Column, exact_sum
 from discreet.noise import Bits
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
 
 
 @dataclass(frozen=True, init=False, slots=True)

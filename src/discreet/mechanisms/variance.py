@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
-
-from numpy.typing import ArrayLike
+from typing import TYPE_CHECKING
 
 from discreet.accounting.combination import width, width_up_to
 from discreet.accounting.fieller import Noisy, Sums
@@ -16,6 +15,9 @@ from discreet.mechanisms.column import Column, exact_sum
 from discreet.mechanisms.estimate import Estimate
 from discreet.mechanisms.grid import Grid
 from discreet.noise import Bits
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
 
 _THIRD = Fraction(1, 3)
 

@@ -6,16 +6,17 @@ import math
 from collections.abc import Callable, Sequence
 from decimal import Decimal
 from fractions import Fraction
-from typing import Final, overload
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import TYPE_CHECKING, Final, overload
 
 from discreet.exact import Number, not_below, number, whole
+from discreet.late import np
 from discreet.noise import samplers, uniform
 from discreet.noise.bits import Bits, resolve
 from discreet.noise.interval import Booleans
 from discreet.noise.uniform import COIN_BITS, Integers
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 LEAST_SCALE: Final = Fraction(1, 10**6)
 MOST_SCALE: Final = 10**12

@@ -9,8 +9,7 @@ from __future__ import annotations
 import math
 from fractions import Fraction
 
-import numpy as np
-
+from discreet.late import np
 from discreet.noise.bits import Bits
 from discreet.noise.interval import Booleans
 from discreet.noise.uniform import Integers, below

@@ -20,16 +20,17 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from decimal import MAX_EMAX, MIN_EMIN, ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from fractions import Fraction
-from typing import Final, TypeVar
+from typing import TYPE_CHECKING, Final, TypeAlias, TypeVar
 
-import numpy as np
-from numpy.typing import NDArray
-
+from discreet.late import np
 from discreet.noise.bits import Bits
 from discreet.noise.uniform import Integers, Words
 
-Floats = NDArray[np.float64]
-Booleans = NDArray[np.bool_]
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+Floats: TypeAlias = "NDArray[np.float64]"
+Booleans: TypeAlias = "NDArray[np.bool_]"
 Interval = tuple[Decimal, Decimal]
 T = TypeVar("T")
 

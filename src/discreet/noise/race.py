@@ -11,13 +11,15 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
+from typing import TYPE_CHECKING
 
-import numpy as np
-from numpy.typing import NDArray
-
+from discreet.late import np
 from discreet.noise.bits import Bits, resolve
 from discreet.noise.interval import SLACK, Exponentials, Floats, Interval, Uniform, contexts, outward
 from discreet.noise.uniform import Integers
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 
 @dataclass(frozen=True, slots=True)

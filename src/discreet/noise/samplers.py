@@ -7,8 +7,7 @@ from collections.abc import Callable
 from fractions import Fraction
 from typing import Final
 
-import numpy as np
-
+from discreet.late import np
 from discreet.noise.bits import Bits
 from discreet.noise.interval import (
     SLACK,

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import TYPE_CHECKING, Final, TypeAlias
 
-import numpy as np
-from numpy.typing import NDArray
-
+from discreet.late import np
 from discreet.noise.bits import Bits
 
-Integers = NDArray[np.int64]
-Words = NDArray[np.uint64]
-Booleans = NDArray[np.bool_]
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+Integers: TypeAlias = "NDArray[np.int64]"
+Words: TypeAlias = "NDArray[np.uint64]"
+Booleans: TypeAlias = "NDArray[np.bool_]"
 COIN_BITS: Final = 53
 """Chances of coins are whole multiples of 2⁻⁵³: JavaScript's numbers hold them too."""
 

@@ -8,11 +8,10 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, Final, Protocol
 
-import numpy as np
-
 from discreet.accounting.combination import width, width_of_sum
 from discreet.accounting.distributions import Noise
 from discreet.accounting.fieller import Noisy, Sums
+from discreet.late import np
 from discreet.mechanisms.quantile import strays
 from discreet.policy.model import Key
 from discreet.sql.vectors import Layout

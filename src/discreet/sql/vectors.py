@@ -6,18 +6,19 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Any, Final
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from discreet.accounting.losses import Sensitivity
 from discreet.composed import Sql, double, literal, matched, name, sql
+from discreet.late import np
 from discreet.policy.model import Key
 from discreet.sql.expression import Expr
 from discreet.sql.measures import Contribution
 
-Floats = NDArray[np.float64]
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+Floats: TypeAlias = "NDArray[np.float64]"
 MAX_LEAVES: Final = 2**16
 MAX_NUMBERS: Final = 500_000
 """Noisy counts that one question draws for its trees, about."""

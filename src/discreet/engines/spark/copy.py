@@ -12,8 +12,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
-import duckdb
-
+from discreet.engines.library import duckdb
 from discreet.engines.rewriting.spark_forms import TYPES as NAMES
 from discreet.engines.rewriting.spark_forms import identifier
 from discreet.engines.rewriting.statements import Stored
