@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from fractions import Fraction
-from typing import Final
+from typing import Any, Final
 
 from discreet.answers import Answer, Preview
 from discreet.answers.call import Call, written
@@ -28,12 +29,17 @@ from discreet.sql.cache import NoisyMeasures
 from discreet.sql.cost import Allocation, allocate, free, rank_notes
 from discreet.sql.draw import draw
 from discreet.sql.expected_error import averages, errors, explained, rank_errors, words
+from discreet.sql.intervals import Known
 from discreet.sql.plan import Plan
 from discreet.sql.released import with_nothing
 from discreet.sql.results import Shown, noisy_labels
 
 COSTS: Final = ("epsilon", "rho", "error")
 """Of these one says what a query costs."""
+PLAIN: Final = frozenset({type(None), int, float, str, Fraction, Decimal})
+"""Types of costs that are looked up: what equals one of another type need not mean the same."""
+FEW: Final = 1000
+"""Rows of an answer that are held to be shown again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +67,10 @@ class PreparedQuery:
     # before the charge
 
     def check(self) -> None:
-        """Ask the engine's parser whether it reads what was planned, and can run it."""
+        """Ask the engine's parser whether it reads what was planned, and can run it: once for a plan."""
+        self.plan.memo.once("checked", self._check)
+
+    def _check(self) -> None:
         plan = self.plan
         for query in plan.queries:
             confirmed(query)
@@ -118,14 +127,12 @@ class PreparedQuery:
 
     def _answer(self, drawn: NoisyMeasures, loss: Loss, cost: Loss, receipt: str, *, cached: bool) -> Answer:
         plan, context = self.plan, self.context
-        version = context.version if plan.reads_tables else None
-        shown = Shown(plan, drawn, self.confidence, lambda query: context.compute(query, version))
-        noise = words(plan, drawn.noises)
+        shown = self._table(drawn, receipt if cached else "")
         return Answer(
             question=self.text,
             columns=plan.columns,
-            rows=shown.rows,
-            intervals=shown.intervals,
+            rows=list(shown.rows),
+            intervals=[dict(each) for each in shown.intervals],
             confidence=float(self.confidence),
             loss=loss,
             cost=cost if cost.unit else cost.per(context.policy.unit),  # the plan is of this policy, and so is its unit
@@ -134,7 +141,7 @@ class PreparedQuery:
             remaining=context.remaining(self.bill.analyst),
             used=context.used(self.bill.analyst),
             more=None if self.bill.loss.is_zero else self._more(),
-            noise={label: noise.get(label, "") for label in noisy_labels(plan)},
+            noise=dict(shown.noise),
             notes=self.notes,
             ranks=rank_errors(plan, self.allocation, self.confidence),
             guarantee=context.guarantee,
@@ -142,6 +149,22 @@ class PreparedQuery:
             words=plan.words,
             buckets=plan.buckets,
         )
+
+    def _table(self, drawn: NoisyMeasures, receipt: str) -> Table:
+        """What noisy numbers are shown as. The last cached answer of a plan is held, by its receipt: whether it may be
+        shown was asked of the ledger.
+        """
+        plan, context, key = self.plan, self.context, (receipt, self.confidence)
+        if receipt and not plan.reads_tables and plan.memo.last is not None and plan.memo.last[0] == key:
+            held: Table = plan.memo.last[1]
+            return held
+        version = context.version if plan.reads_tables else None
+        shown = Shown(plan, drawn, self.confidence, lambda query: context.compute(query, version))
+        noise = words(plan, drawn.noises)
+        table = Table(shown.rows, shown.intervals, {label: noise.get(label, "") for label in noisy_labels(plan)})
+        if receipt and table.can_be_held:
+            plan.memo.last = key, table
+        return table
 
     def _more(self) -> int | None:
         """How many more queries of this cost fit; of a part, if its data is open."""
@@ -189,6 +212,20 @@ class PreparedQuery:
         return (*self.context.notes, *self.plan.notes, *assumed, *ranks)
 
 
+@dataclass(frozen=True, slots=True)
+class Table:
+    """Noisy numbers as they are shown."""
+
+    rows: Sequence[tuple[Any, ...]]
+    intervals: Sequence[Mapping[str, Known]]
+    noise: Mapping[str, str]
+
+    @property
+    def can_be_held(self) -> bool:
+        """Whether it is small, and nobody who has it can change it: lists could be."""
+        return len(self.rows) <= FEW and not any(isinstance(value, list) for row in self.rows for value in row)
+
+
 def prepared(context: Context, call: Call, plan: Plan) -> PreparedQuery:
     """A query with its bill, or a refusal."""
     sure = _confidence(call.confidence if plan.options.confidence is None else plan.options.confidence)
@@ -212,7 +249,19 @@ def prepared(context: Context, call: Call, plan: Plan) -> PreparedQuery:
 
 
 def _allocated(policy: Policy, call: Call, plan: Plan, confidence: Fraction) -> tuple[Allocation, Wanted | None]:
-    """The cost that is named, or that of the errors that are wanted, and how it is shared."""
+    """The cost that is named, or that of the errors that are wanted, and how it is shared.
+
+    It follows from plan, policy and what the caller says: what names a cost and no error is computed once.
+    """
+    named = (call.epsilon, call.rho, call.delta)
+    is_plain = call.error is call.group_size is None and all(type(each) in PLAIN for each in named)
+    if not is_plain or policy is not plan.policy or plan.options.error is not None:
+        return _allocation(policy, call, plan, confidence)
+    key = tuple((type(each), each) for each in named)
+    return plan.memo.once(key, lambda: _allocation(policy, call, plan, confidence))
+
+
+def _allocation(policy: Policy, call: Call, plan: Plan, confidence: Fraction) -> tuple[Allocation, Wanted | None]:
     given = {name for name in COSTS if getattr(call, name) is not None}
     in_text = {name for name in COSTS if getattr(plan.options, name) is not None}
     if given and in_text and given != in_text:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from types import TracebackType
 from typing import TYPE_CHECKING, NoReturn
 
@@ -99,6 +100,7 @@ def demand_spendable(loss: Loss, unit: str | None) -> None:
         )
 
 
+@lru_cache(maxsize=1024)
 def cost_of(loss: Loss, grant: Grant) -> Amounts:
     """What the loss adds in the currency of a grant; refused if it has another."""
     return grant.unlimited.admit(replace(loss, unit=None)).units

@@ -79,8 +79,14 @@ class Standing:
         return self.grant.remaining(self._left)
 
     def affordable_count(self, cost: Amounts, part: PartName | None) -> int | None:
-        """How many more charges of this cost fit; None if all of them do."""
+        """How many more charges of this cost fit; None if all of them do.
+
+        Where no part is meant, `count` of them add count · cost: the scarcest currency says how many fit.
+        """
         left = self._left
+        if part is None:
+            most = min((rest // each for each, rest in zip(cost, left, strict=True) if each), default=MANY)
+            return None if most >= MANY else most
 
         def fits(count: int) -> bool:
             return not any(less(self.increase(part, tuple(count * each for each in cost)), left))

@@ -21,6 +21,7 @@ from discreet.policy import Policy, fingerprint
 from discreet.sql.clause import NOTHING, Options
 from discreet.sql.described import buckets_of, described
 from discreet.sql.keys import GroupKey, PublicKey
+from discreet.sql.memo import Memo
 from discreet.sql.nodes import Node
 from discreet.sql.pairs import bounded
 from discreet.sql.places import reading
@@ -79,6 +80,11 @@ class Plan:
     def searched_first(self) -> tuple[Unknown, ...]:
         """The searches that depend on no other: which rows count is found one after the other, and before the rest."""
         return tuple(unknown for unknown in self.unknown if unknown.first)[:1] or self.unknown
+
+    @cached_property
+    def memo(self) -> Memo:
+        """What was computed from this plan before, and follows from it alone."""
+        return Memo()
 
     @cached_property
     def fingerprint(self) -> str:

@@ -1,0 +1,35 @@
+"""What follows from a plan alone and is computed once, however often the plan is asked for.
+
+A plan is that of one text under one policy and data version, so that nothing of another policy is ever found here; and
+nothing that a ledger or private rows decide is put here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable
+from typing import Any, Final, TypeVar
+
+MOST: Final = 64
+"""Values that are held for a plan: whoever asks for ever new costs fills no memory."""
+T = TypeVar("T")
+
+
+class Memo:
+    """Values by their keys. Threads may compute one twice; they compute the same."""
+
+    def __init__(self) -> None:
+        self._known: dict[Hashable, Any] = {}
+        self.last: tuple[Hashable, Any] | None = None
+        """What was shown last, by what it is known."""
+
+    def once(self, key: Hashable, compute: Callable[[], T]) -> T:
+        """What was computed for this key before, or is now. What fails is computed again."""
+        known = self._known
+        if key in known:
+            value: T = known[key]
+            return value
+        value = compute()
+        if len(known) >= MOST:
+            known = self._known = {}
+        known[key] = value
+        return value
