@@ -13,7 +13,7 @@ from starlette.responses import Response
 from discreet.accounting.labels import usual
 from discreet.accounting.record import Entry
 from discreet.accounting.rounding import float_up
-from discreet.answers import Answer, documents
+from discreet.answers import Answer, Preview, documents
 from discreet.answers.models import TASKS, misplaced
 from discreet.answers.saving import csv_of
 from discreet.answers.wire import answer_written, entry_written, facts_written, preview_written
@@ -97,8 +97,12 @@ async def _previewed(request: Request, access: Access, sent: requests.Body) -> R
     dispatcher = app_state(request).dispatcher
     if isinstance(sent, requests.Fitting | requests.Scoring):
         await loaded()
-    submission = await dispatcher.light(Submission.of, access.dataset, access.caller, sent)
-    return json_response(preview_written(await dispatcher.light(submission.curator.preview_of, submission.task)))
+
+    def work() -> Preview:
+        submission = Submission.of(access.dataset, access.caller, sent)
+        return submission.curator.preview_of(submission.task)
+
+    return json_response(preview_written(await dispatcher.light(work)))
 
 
 @router.post("/datasets/{dataset}/fit", responses=MODELS, tags=["asking"])
@@ -124,8 +128,7 @@ async def _performed(request: Request, access: Access, sent: requests.Body, head
     dispatcher, key = app_state(request).dispatcher, headers.idempotency_key
     if isinstance(sent, requests.Fitting | requests.Scoring):
         await loaded()
-    submission = await dispatcher.light(Submission.of, access.dataset, access.caller, sent, key)
-    outcome = await dispatcher.ask(submission)
+    submission, outcome = await dispatcher.asked(partial(Submission.of, access.dataset, access.caller, sent, key))
     if not isinstance(outcome, Job):
         return json_response(_document(outcome))
     wanted = PREFERENCE.match(headers.prefer or "")

@@ -216,7 +216,7 @@ class Dispatcher:
     def __init__(self, queue: Queue) -> None:
         self.queue = queue
         self.free = Queue(LIGHT, at_once=1, max_ended=0, name="light")
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()
         self._keys: dict[str, tuple[str, Job]] = {}
         self._stopping = False
 
@@ -234,33 +234,45 @@ class Dispatcher:
 
     async def ask(self, submission: Submission) -> Any:
         """What is asked for, if it is free; else the job that will have it."""
+        _, outcome = await self.asked(lambda: submission)
+        return outcome
+
+    async def asked(self, make: Callable[[], Submission]) -> tuple[Submission, Any]:
+        """The same of what is made beside the event loop, and what was made: what is free takes one turn there."""
+        submission, known = await self.light(self._free, make)
         key: Key | None = submission.task.key
-        running = None if key is None else self._running(key)
-        if running is not None:
-            return running
-        if submission.is_dummy:
-            return await self.light(submission.perform)
-        try:
-            known = await self.light(submission.free)
-        except QueryFailed:  # charged and not answered: perhaps by the same request, which came a moment before
-            _, begun = ("", None) if key is None else self._keys.get(key.name, ("", None))
-            if begun is None:
-                raise
-            return begun
         if known is not None or key is None:
-            return known or self._submit(submission)
+            return submission, known or self._submit(submission)
         with self._lock:
             running = self._running(key)
             if running is None:
                 running = self._submit(submission)
                 self._keys[key.name] = key.request, running
-            return running
+            return submission, running
+
+    def _free(self, make: Callable[[], Submission]) -> tuple[Submission, Any]:
+        """What was made, with what is known or being answered already; None if it has to be charged."""
+        submission = make()
+        key: Key | None = submission.task.key
+        running = None if key is None else self._running(key)
+        if running is not None:
+            return submission, running
+        if submission.is_dummy:
+            return submission, submission.perform()
+        try:
+            return submission, submission.free()
+        except QueryFailed:  # charged and not answered: perhaps by the same request, which came a moment before
+            _, begun = ("", None) if key is None else self._keys.get(key.name, ("", None))
+            if begun is None:
+                raise
+            return submission, begun
 
     def _running(self, key: Key) -> Job | None:
         """The same request, if it is being answered already."""
-        if len(self._keys) > MOST_KEYS:
-            self._keys = {name: item for name, item in self._keys.items() if not item[1].result.done()}
-        request, job = self._keys.get(key.name, ("", None))
+        with self._lock:
+            if len(self._keys) > MOST_KEYS:
+                self._keys = {name: item for name, item in self._keys.items() if not item[1].result.done()}
+            request, job = self._keys.get(key.name, ("", None))
         if job is None or job.result.done():
             return None
         if request != key.request:

@@ -218,10 +218,11 @@ class Queue:
     def _serve(self) -> None:
         while True:
             with self._changed:
-                self._changed.wait_for(lambda: self._ready() is not None or self._closed)
-                if self._ready() is None:
-                    return
-                job = self._next()
+                while (ready := self._ready()) is None:
+                    if self._closed:
+                        return
+                    self._changed.wait()
+                job = self._next(ready)
                 self._running[job.id] = job
                 self._held[job.line] += 1
             try:
@@ -229,9 +230,14 @@ class Queue:
             finally:
                 with self._changed:
                     del self._running[job.id]
-                    self._held -= Counter((job.line,))  # a line that holds nothing is forgotten
+                    self._give_back(job.line)
                     self._remember(job)
-                    self._changed.notify_all()
+
+    def _give_back(self, line: str) -> None:
+        """A worker is free. One job more may begin now, and that worker looks for it: nobody else has to be woken."""
+        self._held[line] -= 1
+        if not self._held[line]:
+            del self._held[line]  # a line that holds nothing is forgotten
 
     def _is_full(self, line: str) -> bool:
         """Whether a line holds as many workers as it may."""
@@ -241,10 +247,8 @@ class Queue:
         """The first line that may have a worker."""
         return next((name for name in self._lines if not self._is_full(name)), None)
 
-    def _next(self) -> Job:
-        """The first of that line, which then goes to the end."""
-        name = self._ready()
-        assert name is not None
+    def _next(self, name: str) -> Job:
+        """The first of a line, which then goes to the end."""
         line = self._lines.pop(name)
         job = line.popleft()
         if line:

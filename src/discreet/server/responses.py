@@ -22,6 +22,11 @@ Confidence = Annotated[float | None, Query(description="Of the intervals; as it 
 class Headers:
     """What a caller says about the request itself."""
 
+    idempotency_key: str | None
+    prefer: str | None
+
+
+async def _headers(
     idempotency_key: Annotated[
         str | None,
         Header(
@@ -29,14 +34,17 @@ class Headers:
             max_length=LONGEST_KEY,
             description="A name for this request: sent twice, it is charged once. Remembered with the charge.",
         ),
-    ] = None
+    ] = None,
     prefer: Annotated[
         str | None,
         Header(max_length=100, description="`respond-async, wait=5`: after 5 seconds, a job instead of an answer."),
-    ] = None
+    ] = None,
+) -> Headers:
+    """Not the class itself: FastAPI hands what is not async to a thread of its own."""
+    return Headers(idempotency_key, prefer)
 
 
-Sent = Annotated[Headers, Depends()]
+Sent = Annotated[Headers, Depends(_headers)]
 
 
 def schema_of(kind: type[Any]) -> dict[str, Any]:
