@@ -115,7 +115,14 @@ def _rest(x: Decimal, delta: Fraction, wide: Context) -> Decimal:
     """(ln(1/δ) + x·ln x − (1 + x)·ln(1 + x))/x"""
     above = wide.add(1, x)
     gain = wide.subtract(wide.multiply(x, wide.ln(x)), wide.multiply(above, wide.ln(above)))
-    return wide.divide(wide.subtract(gain, wide.ln(decimal(delta, wide))), x)
+    return wide.divide(wide.subtract(gain, _log(delta, wide.prec)), x)
+
+
+@lru_cache(maxsize=REMEMBERED)
+def _log(delta: Fraction, digits: int) -> Decimal:
+    """ln δ: of one budget it is always the same."""
+    wide = context(digits)
+    return wide.ln(decimal(delta, wide))
 
 
 def _log_inverse(delta: Fraction) -> float:

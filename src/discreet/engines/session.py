@@ -12,7 +12,7 @@ from discreet.composed import Sql
 from discreet.engines.connection import give_back, isolated
 from discreet.engines.library import duckdb
 from discreet.engines.printed import printed
-from discreet.engines.stopping import AGAIN, CURRENT, beside
+from discreet.engines.stopping import AGAIN, CURRENT, clock
 from discreet.late import np
 from discreet.quoting import name
 
@@ -168,5 +168,5 @@ def _limited(cursor: duckdb.DuckDBPyConnection, seconds: float | None) -> Iterat
     if seconds is None:
         yield
         return
-    with beside(cursor.interrupt, seconds, AGAIN):
+    with clock().limit(cursor.interrupt, seconds, AGAIN):
         yield
