@@ -218,11 +218,11 @@ class Queue:
     def _serve(self) -> None:
         while True:
             with self._changed:
-                while (ready := self._ready()) is None:
+                while self._ready() is None:
                     if self._closed:
                         return
                     self._changed.wait()
-                job = self._next(ready)
+                job = self._next()
                 self._running[job.id] = job
                 self._held[job.line] += 1
             try:
@@ -247,8 +247,10 @@ class Queue:
         """The first line that may have a worker."""
         return next((name for name in self._lines if not self._is_full(name)), None)
 
-    def _next(self, name: str) -> Job:
-        """The first of a line, which then goes to the end."""
+    def _next(self) -> Job:
+        """The first of that line, which then goes to the end."""
+        name = self._ready()
+        assert name is not None
         line = self._lines.pop(name)
         job = line.popleft()
         if line:
