@@ -19,6 +19,7 @@ LAZY = {
     "cli/program.py": "the commands, each imported when it is run; the command line is above all that it names",
     "lab/experiments.py": "the experiments, each imported when it runs",
     "accounting/__init__.py": "names that need arrays, on first use: who looks at a budget waits for no numpy",
+    "mechanisms/__init__.py": "each on first use: who previews a count waits for no other mechanism",
     "noise/__init__.py": "names that need arrays, on first use: a ledger needs bits alone",
     "stream/__init__.py": "its names, each imported on first use: who schedules needs no scikit-learn",
     "answers/frames.py": "pandas, polars and pyarrow, where they are installed",

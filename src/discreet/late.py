@@ -5,7 +5,7 @@ Whoever previews a query needs neither arrays nor an engine, and either takes a 
 
 from __future__ import annotations
 
-from importlib import import_module
+from collections.abc import Callable
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
@@ -15,12 +15,12 @@ if TYPE_CHECKING:
 __all__ = ["late", "np"]
 
 
-def late(package: str) -> ModuleType:
-    """A module with the names of a package. What was looked up once stays, so that it costs no more than there."""
-    module = ModuleType(package)
+def late(imported: Callable[[], ModuleType]) -> ModuleType:
+    """A module with the names of another. What was looked up once stays, so that it costs no more than there."""
+    module = ModuleType("late")
 
     def look_up(name: str) -> Any:
-        value = getattr(import_module(package), name)
+        value = getattr(imported(), name)
         setattr(module, name, value)
         return value
 
@@ -28,5 +28,11 @@ def late(package: str) -> ModuleType:
     return module
 
 
+def _numpy() -> ModuleType:
+    import numpy
+
+    return numpy
+
+
 if not TYPE_CHECKING:
-    np = late("numpy")
+    np = late(_numpy)

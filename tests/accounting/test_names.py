@@ -46,5 +46,12 @@ def test_a_package_that_comes_late_has_the_same_names_and_no_others() -> None:
     assert vars(np)["int64"] is numpy.int64  # what was looked up stays
     with pytest.raises(AttributeError, match="nonsense"):
         _ = np.nonsense  # type: ignore[attr-defined]  # that it is not there is the point
-    with pytest.raises(ModuleNotFoundError, match="no_such_package"):
-        _ = late("no_such_package").name
+
+
+def test_a_package_that_is_not_there_is_missed_where_it_is_used() -> None:
+    def imported() -> ModuleType:
+        raise ModuleNotFoundError("no such package")
+
+    package = late(imported)
+    with pytest.raises(ModuleNotFoundError, match="no such package"):
+        _ = package.name

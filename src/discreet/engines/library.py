@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from types import ModuleType
 from typing import TYPE_CHECKING
 
 from discreet.late import late
@@ -11,5 +12,12 @@ if TYPE_CHECKING:
 
 __all__ = ["duckdb"]
 
+
+def _duckdb() -> ModuleType:
+    import duckdb
+
+    return duckdb
+
+
 if not TYPE_CHECKING:
-    duckdb = late("duckdb")
+    duckdb = late(_duckdb)

@@ -128,7 +128,7 @@ async def _performed(request: Request, access: Access, sent: requests.Body, head
     dispatcher, key = app_state(request).dispatcher, headers.idempotency_key
     if isinstance(sent, requests.Fitting | requests.Scoring):
         await loaded()
-    submission, outcome = await dispatcher.asked(partial(Submission.of, access.dataset, access.caller, sent, key))
+    submission, outcome = await dispatcher.begin(partial(Submission.of, access.dataset, access.caller, sent, key))
     if not isinstance(outcome, Job):
         return json_response(_document(outcome))
     wanted = PREFERENCE.match(headers.prefer or "")

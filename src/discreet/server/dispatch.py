@@ -234,10 +234,10 @@ class Dispatcher:
 
     async def ask(self, submission: Submission) -> Any:
         """What is asked for, if it is free; else the job that will have it."""
-        _, outcome = await self.asked(lambda: submission)
+        _, outcome = await self.begin(lambda: submission)
         return outcome
 
-    async def asked(self, make: Callable[[], Submission]) -> tuple[Submission, Any]:
+    async def begin(self, make: Callable[[], Submission]) -> tuple[Submission, Any]:
         """The same of what is made beside the event loop, and what was made: what is free takes one turn there."""
         submission, known = await self.light(self._free, make)
         key: Key | None = submission.task.key

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable
 from typing import Any, Final, TypeVar
 
-MOST: Final = 64
+MAX_VALUES: Final = 64
 """Values that are held for a plan: whoever asks for ever new costs fills no memory."""
 T = TypeVar("T")
 
@@ -29,7 +29,7 @@ class Memo:
             value: T = known[key]
             return value
         value = compute()
-        if len(known) >= MOST:
+        if len(known) >= MAX_VALUES:
             known = self._known = {}
         known[key] = value
         return value
