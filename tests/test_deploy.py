@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shlex
 import shutil
@@ -24,6 +25,8 @@ EXPOSURE = 15
 needs_systemd = pytest.mark.skipif(
     ANALYSE is None, reason=f"{2 * len(UNITS)} tests ask systemd-analyze, which is not installed"
 )
+HADOLINT = shutil.which("hadolint", path=f"{Path(sys.executable).parent}:{os.environ.get('PATH', '')}")
+needs_hadolint = pytest.mark.skipif(HADOLINT is None, reason="2 tests ask hadolint, which is not installed")
 CONTAINER = (DEPLOY / "Containerfile").read_text(encoding="utf-8")
 
 
@@ -77,6 +80,28 @@ def test_a_container_starts_a_command_as_nobody_in_particular() -> None:
     (words,) = re.findall(r"^CMD \[(.*)\]$", CONTAINER, re.MULTILINE)
     parsed([word.strip().strip('"') for word in words.split(",")])
     assert re.findall(r"^USER (.*)$", CONTAINER, re.MULTILINE) == ["10001:10001"]
+
+
+def linted(path: Path) -> tuple[int, str]:
+    asked = [str(HADOLINT), "--no-color", "--failure-threshold", "info", str(path)]
+    done = subprocess.run(asked, capture_output=True, text=True, check=False)
+    return done.returncode, done.stdout
+
+
+@needs_hadolint
+def test_hadolint_finds_nothing_in_the_container_file() -> None:
+    assert linted(DEPLOY / "Containerfile") == (0, "")
+
+
+@needs_hadolint
+def test_hadolint_would_find_what_is_wrong(tmp_path: Path) -> None:
+    """The linter's eyes are good: the latest image, root, packages of any version, a folder that is changed by cd."""
+    worse = CONTAINER.replace("python:3.11-slim", "python:latest").replace("USER 10001:10001", "USER root")
+    path = tmp_path / "Containerfile"
+    path.write_text(worse.replace("RUN useradd", "RUN cd /tmp && apt-get install curl && useradd"), encoding="utf-8")
+    code, found = linted(path)
+    assert code != 0
+    assert {"DL3007", "DL3002", "DL3003", "DL3008"} <= set(re.findall(r"DL\d+", found))
 
 
 def test_a_container_is_made_of_what_there_is() -> None:
