@@ -31,11 +31,15 @@ def header(path: str, said: str | None = None) -> list[str]:
     return separated(path, said)[1]
 
 
-def separated(path: str, said: str | None = None) -> tuple[str, list[str]]:
-    """What stands between fields, as the first record shows, and the names in it; `said`: what the owner calls it."""
+def separated(path: str, said: str | None = None, apart: str | None = None) -> tuple[str, list[str]]:
+    """What stands between fields, as the first record shows, and the names in it; `said`: what the owner calls it.
+
+    `apart` is what the owner says stands between fields: then nothing else is tried.
+    """
+    tried = (delimiter(path), *SEPARATORS) if apart is None else (apart,)
     try:
         with opened(path) as file:
-            read = {apart: names for apart in (delimiter(path), *SEPARATORS) if (names := _names(file, apart))}
+            read = {each: names for each in tried if (names := _names(file, each))}
     except UnicodeDecodeError:
         raise SourceError(said or path, "is not UTF-8", TO_UTF_8) from None
     except (OSError, EOFError):

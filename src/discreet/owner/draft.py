@@ -35,7 +35,7 @@ from discreet.policy.databases import address, as_written, is_address, read_addr
 from discreet.policy.document import label
 from discreet.policy.problems import choices, shown
 from discreet.policy.section import RuleError
-from discreet.policy.sources import EXTENSIONS, read_path
+from discreet.policy.sources import EXTENSIONS, SEPARATORS, read_path
 from discreet.quoting import literal, name
 
 _INTEGERS: Final = "TINYINT SMALLINT INTEGER BIGINT HUGEINT UTINYINT USMALLINT UINTEGER UBIGINT UHUGEINT"
@@ -119,7 +119,7 @@ def draft(
     `decisions` are what else the owner has decided: what is not among them is left open, as a comment.
     """
     here, decided = Path.cwd() if folder is None else folder, decisions or {}
-    tables = list(described_sources(sources, look=look))
+    tables = list(described_sources(sources, look=look, decided=decided.get("tables", {})))
     demand_known(decided, {table.name: list(table.columns) for table in tables})
     if unit == ROW:
         tables = [replace(table, unit=ROW) for table in tables]
@@ -152,9 +152,9 @@ def _table(
     yield f"source = {quoted(as_written(login) if login else _seen_from(folder, table.source.path))}"
     if table.source.table is not None:
         yield f"table = {quoted(table.source.table or '')}"
-    if table.source.separator is not None:
+    if table.source.separator is not None and "separator" not in decided:
         yield line(f"separator = {quoted(table.source.separator)}", "what stands between fields")
-    if table.source.decimal is not None:
+    if table.source.decimal is not None and "decimal" not in decided:
         yield line(f"decimal = {quoted(table.source.decimal)}", "what stands before fractions")
     said = {each: given for each, given in decided.items() if each != "columns"}
     yield from _unit(table, likely, max_rows) if not said.keys() & {"unit", "public"} else ()
@@ -216,9 +216,14 @@ def _demand_column(column: str, tables: Sequence[Described]) -> None:
         )
 
 
-def described_sources(sources: Iterable[str], *, look: bool = False) -> Iterator[Described]:
-    """The tables of these sources, as they are now: names and types alone."""
-    names = Names()
+def described_sources(
+    sources: Iterable[str], *, look: bool = False, decided: Decisions | None = None
+) -> Iterator[Described]:
+    """The tables of these sources, as they are now: names and types alone.
+
+    `decided` is what their owner decided about tables, of which counts here what stands between the fields of CSV.
+    """
+    names, known = Names(), decided or {}
     with connect() as connection:
         for index, given in enumerate(sources):
             if is_address(given):
@@ -226,7 +231,9 @@ def described_sources(sources: Iterable[str], *, look: bool = False) -> Iterator
                 continue
             for source in _tables_in(connection, f"draft{index}", given):
                 called = source.table.rpartition(".")[2] if source.table else _stem(source.path)
-                yield _of_file(connection, f"draft{index}", source, names.of(called), look=look)
+                table = names.of(called)
+                apart = (known.get(table) or {}).get("separator")
+                yield _of_file(connection, f"draft{index}", source, table, look=look, apart=apart)
 
 
 def _in_database(names: Names, given: str) -> Iterator[Described]:
@@ -265,12 +272,12 @@ def _tables_in(connection: duckdb.DuckDBPyConnection, alias: str, given: str) ->
 
 
 def _of_file(
-    connection: duckdb.DuckDBPyConnection, alias: str, source: Source, called: str, *, look: bool
+    connection: duckdb.DuckDBPyConnection, alias: str, source: Source, called: str, *, look: bool, apart: object = None
 ) -> Described:
     if source.format is not Format.CSV:
         return Described(called, source, _columns(connection, alias, source))
     first = _first(source)
-    separator, names = separated(first, source.path)
+    separator, names = separated(first, source.path, str(apart) if apart in SEPARATORS else None)
     held = seen(first, separator, len(names)) if look else Seen((None,) * len(names))
     said = None if separator == delimiter(first) else separator
     return Described(called, replace(source, separator=said, decimal=held.decimal), _kinds(names, held))
@@ -331,7 +338,8 @@ def _format_of(path: str) -> Format | None:
 
 
 def _stem(path: str) -> str:
-    """What a file is called, without ending and pattern."""
+    """What a file is called, without ending and pattern; of all files of a folder what the folder is called."""
     bare = os.path.basename(path)
     ending = next((ending for ending in EXTENSIONS if bare.lower().endswith(ending)), "")
-    return re.sub(r"[*?\[\]]+", "", bare[: len(bare) - len(ending)]).strip("-_. ")
+    called = re.sub(r"[*?\[\]]+", "", bare[: len(bare) - len(ending)]).strip("-_. ")
+    return called or re.sub(r"[*?\[\]]+", "", os.path.basename(os.path.dirname(path))).strip("-_. ")

@@ -89,7 +89,8 @@ def _whole(curator: Curator) -> Amount:
 @contextmanager
 def _imagined(policy: Policy) -> Iterator[Curator]:
     """A curator without rows, state or record: good for previews."""
-    policy = replace(policy, state=NO_STATE, ledger=None)
+    tables = {name: replace(table, stream=None) for name, table in policy.tables.items()}  # as if it were one block
+    policy = replace(policy, state=NO_STATE, ledger=None, tables=tables)
     ledger = Ledger(
         Memory.bounded(),
         grant_of(policy),

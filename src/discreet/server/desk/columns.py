@@ -62,6 +62,11 @@ class Field:
         """Whether values are listed: of texts, whole numbers and days. Fields that do not fit the type mean nothing."""
         return self.kind in LISTED and bool(self.values.strip())
 
+    @property
+    def is_unbounded(self) -> bool:
+        """Whether it has values of which queries need bounds, and none are stated."""
+        return self.kind in BOUNDED and not self._lists and not self.low.strip()
+
     def _listed(self) -> list[Any]:
         return [self._read(line) for line in self.values.splitlines() if line.strip()]
 

@@ -6,6 +6,7 @@ Drafts lie in memory. Until the last step nothing is written anywhere; a desk th
 from __future__ import annotations
 
 import os
+import re
 import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -16,13 +17,18 @@ from discreet.errors import Refused
 from discreet.noise import SYSTEM
 from discreet.owner.decisions import init_command
 from discreet.owner.draft import Described, described_sources, draft
-from discreet.policy import Policy, parse
-from discreet.server.desk.files import demand_inside
+from discreet.policy import Policy, PolicyError, parse
+from discreet.server.desk.files import demand_inside, is_database
 
 MAX_DRAFTS: Final = 50
 """Drafts at once; the oldest goes."""
 PROVISIONAL: Final[Mapping[str, Any]] = {"budget": {"epsilon": 1.0}, "unit": {"name": "unit"}}
 """What is taken for what is not decided yet, to say what answers would be worth."""
+
+
+_UNDECIDED_COLUMN: Final = re.compile(r"\.stream\.column$")
+_UNDECIDED_STREAM: Final = re.compile(r"\.stream\.(column|epsilon|delta)$")
+"""What a stream lacks before columns are declared, and before there is a budget."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +51,7 @@ class Draft:
 
     def tables(self) -> list[Described]:
         """The tables of its files, as they are now."""
-        return list(described_sources(self._paths()))
+        return list(described_sources(self._paths(), decided=self.decisions.get("tables", {})))
 
     def decided(self, table: str) -> Mapping[str, Any] | bool:
         """What is decided about a table; False: it is left out."""
@@ -65,7 +71,13 @@ class Draft:
         """The same, with a unit and a budget where there is none yet."""
         known = self.decisions if decisions is None else decisions
         filled = {name: {**given, **known.get(name, {})} for name, given in PROVISIONAL.items()}
-        return self.policy({**known, **filled})
+        try:
+            return self.policy({**known, **filled})
+        except PolicyError as wrong:
+            open_yet = _UNDECIDED_COLUMN if "budget" in known else _UNDECIDED_STREAM
+            if not all(open_yet.search(each.where) for each in wrong.problems):
+                raise
+        return self.policy({**known, **filled, "tables": without_streams(known.get("tables", {}))})
 
     @property
     def command(self) -> list[str]:
@@ -74,8 +86,8 @@ class Draft:
 
     def _paths(self) -> list[str]:
         """Paths as the working folder sees them: what a policy says is seen from its own."""
-        demand_inside(self.folder, self.sources)
-        return [os.path.relpath(self.folder / source) for source in self.sources]
+        demand_inside(self.folder, [source for source in self.sources if not is_database(source)])
+        return [source if is_database(source) else os.path.relpath(self.folder / source) for source in self.sources]
 
 
 class Drafts:
@@ -118,6 +130,14 @@ class Drafts:
             changed = replace(known, revision=known.revision + 1, **changes)
             self._drafts[seen.id] = changed
             return changed
+
+
+def without_streams(tables: Mapping[str, Any]) -> dict[str, Any]:
+    """What is decided about tables, as if none of them grew."""
+    return {
+        name: {key: each for key, each in given.items() if key != "stream"} if isinstance(given, Mapping) else given
+        for name, given in tables.items()
+    }
 
 
 def decided_with(draft: Draft, table: str, given: Mapping[str, Any] | bool) -> dict[str, Any]:

@@ -6,16 +6,18 @@ elsewhere; names with * ? [ are patterns to a policy, and would mean other files
 
 from __future__ import annotations
 
+import glob
 import os
 import stat
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
-from typing import Final
+from typing import Any, Final, Self
 
 from discreet.errors import Refused
-from discreet.policy import PolicyError, read
+from discreet.policy import Format, PolicyError, read
+from discreet.policy.databases import read_address
 from discreet.policy.problems import shown_file
 from discreet.policy.section import RuleError
 from discreet.policy.sources import EXTENSIONS, is_pattern, read_path
@@ -26,6 +28,7 @@ MAX_FILES: Final = 500
 """Files that are listed, and folders that are looked into."""
 MOST_POLICIES: Final = 100
 STATE: Final = ".discreet"
+DATABASES: Final = ("postgresql://", "postgres://")
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +38,8 @@ class Offered:
     name: str
     bytes: int
     problem: str = ""
+    files: int = 1
+    """Of a folder whose files are one table: how many there are now."""
 
     @property
     def size(self) -> str:
@@ -59,8 +64,31 @@ class Written:
 
 
 def offered(folder: Path) -> list[Offered]:
-    """The files in a folder that look like data, in order."""
-    return sorted(islice(_walk(folder, folder, DEPTH, [MAX_FILES]), MAX_FILES), key=lambda each: each.name)
+    """The files in a folder that look like data, in order; and folders of several, as one table that may grow."""
+    files = list(islice(_walk(folder, folder, DEPTH, [MAX_FILES]), MAX_FILES))
+    return sorted([*files, *_together(folder, files)], key=lambda each: each.name)
+
+
+def _together(root: Path, files: Sequence[Offered]) -> Iterator[Offered]:
+    """A pattern for each folder below that has several files of one kind, if nothing else would be read by it."""
+    kinds: dict[str, list[Offered]] = {}
+    for each in files:
+        folder, _, name = each.name.rpartition("/")
+        ending = next((ending for ending in sorted(EXTENSIONS, key=len, reverse=True) if name.endswith(ending)), "")
+        if folder and ending and EXTENSIONS[ending] is not Format.DUCKDB:
+            kinds.setdefault(f"{folder}/*{ending}", []).append(each)
+    for pattern, held in kinds.items():
+        if len(held) > 1 and not is_pattern(pattern.rpartition("/")[0]) and _read_by(root, pattern) == _plain(held):
+            yield Offered(pattern, sum(each.bytes for each in held), files=len(held))
+
+
+def _plain(files: Sequence[Offered]) -> set[str]:
+    return {each.name for each in files if not each.problem}
+
+
+def _read_by(root: Path, pattern: str) -> set[str]:
+    """The files that a policy reads for a pattern."""
+    return {os.path.relpath(path, root) for path in glob.glob(str(Path(glob.escape(str(root))) / pattern))}
 
 
 def _walk(root: Path, folder: Path, depth: int, left: list[int]) -> Iterator[Offered]:
@@ -105,6 +133,54 @@ def _printed(name: str) -> str:
     return shown_file(name)
 
 
+def is_database(source: str) -> bool:
+    """Whether a source is a database and no file: no file of a folder is called so."""
+    return source.startswith(DATABASES)
+
+
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """What the first form chose: files by the names that the folder offered, and perhaps a database by its address."""
+
+    name: str
+    files: tuple[str, ...]
+    database: str
+
+    @classmethod
+    def of(cls, form: Mapping[str, str]) -> Self:
+        files = tuple(form[field] for field in form if field.startswith("file-"))
+        return cls(form.get("name", "").strip(), files, form.get("database", "").strip())
+
+    @property
+    def sources(self) -> tuple[str, ...]:
+        return (*self.files, *([self.database] if self.database else []))
+
+    @property
+    def again(self) -> dict[str, Any]:
+        """What the form shows when it is shown again: no address that may hold a password."""
+        database = "" if _unlike(self.database) else self.database
+        return {"name": self.name, "chosen": set(self.files), "database": database}
+
+    def demand(self, folder: Path) -> None:
+        """Raise unless each file is one that the folder offers, and the database is named without anything secret."""
+        wrong = _unlike(self.database)
+        if wrong is not None:
+            raise Refused("body-invalid", f"the database {wrong}", wrong.fix)
+        if self.files or not self.database:
+            demand_offered(folder, list(self.files))
+
+
+def _unlike(database: str) -> RuleError | None:
+    """Why something is no address of a database; its text is not repeated."""
+    if not database:
+        return None
+    try:
+        read_address(database.partition("#")[0])
+    except RuleError as wrong:
+        return wrong
+    return None if is_database(database) else RuleError("is no address of PostgreSQL", "begin it with postgresql://")
+
+
 def demand_offered(folder: Path, names: list[str]) -> list[str]:
     """The same names, if each of them is a file that the folder offers now."""
     known = {each.name for each in offered(folder) if not each.problem}
@@ -118,7 +194,8 @@ def demand_offered(folder: Path, names: list[str]) -> list[str]:
 
 def demand_inside(folder: Path, names: Sequence[str]) -> None:
     """Raise if a file that was offered leads out of the folder by now: it, or a folder on the way to it, is a link."""
-    for name in names:
+    files = [file for name in names for file in (sorted(_read_by(folder, name)) if is_pattern(name) else [name])]
+    for name in files:
         path = folder / name
         steps = [path, *path.parents[: len(Path(name).parts) - 1]]
         if any(step.is_symlink() for step in steps) or (path.exists() and not path.is_file()):

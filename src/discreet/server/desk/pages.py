@@ -27,9 +27,10 @@ from discreet.server.desk.columns import (
     with_findings,
 )
 from discreet.server.desk.drafts import Draft, decided_with
-from discreet.server.desk.files import demand_offered, offered, policies
+from discreet.server.desk.files import Chosen, is_database, offered, policies
+from discreet.server.desk.growing import BLOCKS, PROTECTED, usual_epsilon, with_ends
 from discreet.server.desk.seat import Seat, Seated
-from discreet.server.desk.units import COLUMN, forms_of, read_units
+from discreet.server.desk.units import APART, COLUMN, DECIMALS, cut_anew, forms_of, read_units
 from discreet.server.problems import document_of
 
 router: Final = APIRouter(prefix="/desk", include_in_schema=False)
@@ -39,6 +40,8 @@ LONGEST_UNIT: Final = 60
 ANALYSTS: Final = 8
 """Rows of the form; more are added on the owner's page."""
 DELTA: Final = "1e-6"
+CHOICES: Final = {"aparts": APART, "decimals": DECIMALS, "blocks": BLOCKS, "protected": PROTECTED}
+"""Lists of the form of tables."""
 
 
 @router.get("")
@@ -65,48 +68,45 @@ async def files(seat: Seated, draft: str) -> Response:
 async def _files(seat: Seat, draft: Draft | None, status: int = 200, **more: Any) -> Response:
     listed = await seat.light(offered, seat.desk.folder)
     chosen = set(draft.sources) if draft else set()
-    known = {"name": draft.name if draft else "", "chosen": chosen, **more}
+    database = next(filter(is_database, draft.sources), "") if draft else ""
+    known = {"name": draft.name if draft else "", "chosen": chosen, "database": database, **more}
     return seat.step("desk-files.html", draft, "files", status, listed=listed, **known)
 
 
 @router.post("/new")
 async def begin(seat: Seated) -> Response:
-    name, chosen = _chosen(await seat.form())
-    refusal = await _refusal(seat, name, chosen)
+    chosen = Chosen.of(await seat.form())
+    refusal = await _refusal(seat, chosen)
     if refusal:
-        return await _files(seat, None, 422, problem=refusal, name=name, chosen=set(chosen))
-    draft = seat.desk.drafts.begin(name, chosen)
+        return await _files(seat, None, 422, problem=refusal, **chosen.again)
+    draft = seat.desk.drafts.begin(chosen.name, chosen.sources)
     return RedirectResponse(f"/desk/{draft.id}/units", 303)
 
 
 @router.post("/{draft}/files")
 async def change_files(seat: Seated, draft: str) -> Response:
     form, known = await seat.form(), seat.desk.drafts.get(draft)
-    name, chosen = _chosen(form)
-    refusal = await _refusal(seat, name, chosen)
+    chosen = Chosen.of(form)
+    refusal = await _refusal(seat, chosen)
     if refusal:
-        return await _files(seat, known, 422, problem=refusal, name=name, chosen=set(chosen))
-    dropped = tuple(chosen) != known.sources  # tables may be called otherwise now
+        return await _files(seat, known, 422, problem=refusal, **chosen.again)
+    dropped = chosen.sources != known.sources  # tables may be called otherwise now
     decided = {key: given for key, given in known.decisions.items() if key != "tables" or not dropped}
-    seat.desk.drafts.change(seat.seen(known, form), name=name, sources=tuple(chosen), decisions=decided)
+    seat.desk.drafts.change(seat.seen(known, form), name=chosen.name, sources=chosen.sources, decisions=decided)
     return RedirectResponse(f"/desk/{draft}/units", 303)
 
 
-def _chosen(form: Mapping[str, str]) -> tuple[str, list[str]]:
-    return form.get("name", "").strip(), [given for field, given in form.items() if field.startswith("file-")]
-
-
-async def _refusal(seat: Seat, name: str, chosen: list[str]) -> dict[str, Any] | None:
-    """Why a draft of these files cannot begin, if so."""
+async def _refusal(seat: Seat, chosen: Chosen) -> dict[str, Any] | None:
+    """Why a draft of these sources cannot begin, if so."""
     try:
-        if not NAME.fullmatch(name):
+        if not NAME.fullmatch(chosen.name):
             raise Refused(
                 "body-invalid",
                 "a name has 1 to 60 letters, digits, _ . or -, and begins with a letter or a digit",
                 "write one such as clinic",
             )
-        await seat.light(demand_offered, seat.desk.folder, chosen)
-        await seat.light(lambda: Draft("", seat.desk.folder, name, tuple(chosen)).tables())
+        await seat.light(chosen.demand, seat.desk.folder)
+        await seat.light(lambda: Draft("", seat.desk.folder, chosen.name, chosen.sources).tables())
     except Refused as refused:
         return document_of(refused)
     return None
@@ -126,7 +126,7 @@ async def _units(seat: Seat, draft: Draft, status: int = 200, **more: Any) -> Re
     first = next((form.chosen for form in forms if form.chosen.startswith(COLUMN)), "")
     unit = draft.decisions.get("unit", {}).get("name", named_thing(first.removeprefix(COLUMN)) if first else "person")
     about = seat.findings(draft, lambda where: not _COLUMNS.match(where))
-    known = {"work": seat.looked(draft), "about": about, "unit": unit, **more}
+    known = {"work": seat.looked(draft), "about": about, "unit": unit, "anew": (), **CHOICES, **more}
     return seat.step("desk-units.html", draft, "units", status, tables=forms, **known)
 
 
@@ -141,6 +141,11 @@ async def decide_units(seat: Seated, draft: str) -> Response:
     try:
         if not unit or not unit.isprintable():
             raise Refused("body-invalid", "whom or what you protect needs a name", "write one such as patient")
+        anew = cut_anew(form, tables, known.decisions.get("tables", {}))
+        if anew:
+            changes = {**known.decisions, "tables": {**known.decisions.get("tables", {}), **anew}}
+            again = seat.desk.drafts.change(known, decisions=changes)
+            return await _units(seat, again, anew=sorted(anew))
         decided = read_units(form, tables, known.decisions.get("tables", {}))
         if all(each is False for each in decided.values()):
             raise Refused("body-invalid", "all tables are left out", "keep at least one")
@@ -179,6 +184,8 @@ class Columns:
     made: dict[str, Any]
     others: list[tuple[int, str]]
     """The tables that are not left out, by number."""
+    implicit: bool = False
+    """Whether bounds that nobody states are found by each query."""
 
     @property
     def is_good(self) -> bool:
@@ -213,8 +220,8 @@ async def decide_columns(seat: Seated, draft: str, number: int) -> Response:
         return seat.show("desk-expected.html", page=page, group=GROUP, cost=form.get("cost", ""))
     if "show" in form or not page.is_good:
         return _columns(seat, known, page, form.get("cost", ""), 200 if page.is_good else 422)
-    decided = {**_decided(known, page.table), "columns": page.made}
-    changed = seat.desk.drafts.change(seat.seen(known, form), decisions=decided_with(known, page.table, decided))
+    decided = decided_with(known, page.table, {**_decided(known, page.table), "columns": page.made})
+    changed = seat.desk.drafts.change(seat.seen(known, form), decisions=_implicit(decided, found=page.implicit))
     if "stay" in form:
         return RedirectResponse(f"/desk/{draft}/columns/{number}", 303)
     return RedirectResponse(_after(changed, await seat.light(changed.tables), number), 303)
@@ -231,9 +238,16 @@ def _columns_of(draft: Draft, number: int, form: Mapping[str, str] | None, cost:
     fields = fields_of(table, decided, unit)
     if form is not None:
         fields = _sent(fields, form)
-    made, fields = declarations(fields)
+    made, fields = declarations(with_ends(fields, decided.get("stream")))
     fields, worth = _judged(draft, table.name, fields, made, cost)
-    return Columns(number, table.name, unit, fields, worth, made, tables_left)
+    implicit = bool(draft.decisions.get("implicit_bounds")) if form is None else "implicit" in form
+    return Columns(number, table.name, unit, fields, worth, made, tables_left, implicit)
+
+
+def _implicit(decisions: Mapping[str, Any], *, found: bool) -> dict[str, Any]:
+    """The decisions, with or without bounds that are found by each query."""
+    rest = {key: given for key, given in decisions.items() if key != "implicit_bounds"}
+    return {**rest, "implicit_bounds": True} if found else rest
 
 
 def _sent(fields: list[Field], form: Mapping[str, str]) -> list[Field]:
@@ -285,7 +299,10 @@ def _cost(written: str) -> float:
 async def budget(seat: Seated, draft: str) -> Response:
     known = seat.desk.drafts.get(draft)
     said = known.decisions.get("budget", {})
-    epsilon, delta = str(said.get("epsilon", "1")), str(said.get("delta", "" if said else _usual_delta(known)))
+    epsilon, delta = (
+        str(said.get("epsilon", f"{usual_epsilon(known.decisions):g}")),
+        str(said.get("delta", "" if said else _usual_delta(known))),
+    )
     return await _budget(seat, known, epsilon, delta)
 
 

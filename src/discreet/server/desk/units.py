@@ -13,6 +13,7 @@ from discreet.owner.names import is_identifier
 from discreet.owner.toml import is_name
 from discreet.policy import Format
 from discreet.policy.section import MOST_LIMIT
+from discreet.server.desk.growing import Growing, times_of
 
 ROW, PUBLIC, OUT = "row", "public", "out"
 COLUMN, PATH = "column:", "path:"
@@ -23,6 +24,9 @@ WORDS: Final = {
 }
 LIMITS: Final = (1, 2, 5, 10, 20, 50, 100)
 """Contribution bounds of which is said what they leave out."""
+APART: Final = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}
+"""What may stand between the fields of CSV, in words."""
+DECIMALS: Final = {".": "a point, as in 1.5", ",": "a comma, as in 1,5"}
 _PLAIN: Final = re.compile(r"[A-Za-z_]\w*")
 _LINES: Final = {"yes": True, "no": False}
 
@@ -41,6 +45,14 @@ class TableForm:
     lines: str
     """Of CSV: whether values may hold line breaks: yes, no, or nothing if that was not said."""
     is_csv: bool
+    apart: str
+    """Of CSV: what stands between fields, as was said; nothing if it is to be found out."""
+    found: str
+    """In words: what seems to stand there."""
+    decimal: str
+    growing: Growing
+    times: tuple[str, ...]
+    """Columns that may say when: likely ones first."""
 
 
 def options_of(table: Described, others: Sequence[Described]) -> dict[str, str]:
@@ -74,8 +86,24 @@ def forms_of(tables: Sequence[Described], decided: Mapping[str, Any]) -> list[Ta
         lines = next((word for word, said in _LINES.items() if given.get("multiline") is said), "")
         is_csv = table.source.format is Format.CSV
         where = table.source.path.rpartition("/")[2] + (f" · {table.source.table}" if table.source.table else "")
-        columns = tuple(table.columns)
-        made.append(TableForm(table.name, where, columns, options, chosen, given.get("max_rows", 1), lines, is_csv))
+        likely = times_of(table)
+        made.append(
+            TableForm(
+                name=table.name,
+                source=where,
+                columns=tuple(table.columns),
+                options=options,
+                chosen=chosen,
+                rows=given.get("max_rows", 1),
+                lines=lines,
+                is_csv=is_csv,
+                apart=given.get("separator", ""),
+                found=APART.get(table.source.separator or ",", "") if is_csv else "",
+                decimal=given.get("decimal", ""),
+                growing=Growing.of(given.get("stream"), table),
+                times=(*likely, *(column for column in table.columns if column not in likely)),
+            )
+        )
     return made
 
 
@@ -100,12 +128,40 @@ def read_units(form: Mapping[str, str], tables: Sequence[Described], decided: Ma
             continue
         known = decided.get(table.name) or {}
         columns = {name: given for name, given in known.get("columns", {}).items() if f"{COLUMN}{name}" != chosen}
+        owned = _owned(chosen, form.get(f"rows-{number}", ""))
+        growing = {} if chosen == PUBLIC else Growing.sent(form, number).decided(table, str(owned["unit"]))
         made[table.name] = {
-            **_owned(chosen, form.get(f"rows-{number}", "")),
+            **owned,
+            **_written(table, form, number),
             **_lines(table, form.get(f"lines-{number}", "")),
+            **growing,
             **({"columns": columns} if columns else {}),
         }
     return made
+
+
+def cut_anew(form: Mapping[str, str], tables: Sequence[Described], decided: Mapping[str, Any]) -> dict[str, Any]:
+    """What is decided about tables of which somebody now says that other characters stand between fields.
+
+    Their columns are others then, so that nothing else about them can be decided by the same form.
+    """
+    made = {}
+    for number, table in enumerate(tables):
+        written = _written(table, form, number)
+        before = (decided.get(table.name) or {}).get("separator")
+        if table.source.format is Format.CSV and written.get("separator") != before:
+            made[table.name] = written
+    return made
+
+
+def _written(table: Described, form: Mapping[str, str], number: int) -> dict[str, str]:
+    """How a CSV file is written, where its owner says it."""
+    apart, decimal = form.get(f"apart-{number}", ""), form.get(f"decimal-{number}", "")
+    if table.source.format is not Format.CSV:
+        return {}
+    if (apart and APART.get(apart) is None) or decimal not in ("", *DECIMALS):
+        raise Refused("body-invalid", f"say how {table.name[:60]} is written", "choose from the lists")
+    return {**({"separator": apart} if apart else {}), **({"decimal": decimal} if decimal else {})}
 
 
 def _owned(chosen: str, rows: str) -> dict[str, Any]:
