@@ -221,7 +221,7 @@ async def decide_columns(seat: Seated, draft: str, number: int) -> Response:
     if "show" in form or not page.is_good:
         return _columns(seat, known, page, form.get("cost", ""), 200 if page.is_good else 422)
     decided = decided_with(known, page.table, {**_decided(known, page.table), "columns": page.made})
-    changed = seat.desk.drafts.change(seat.seen(known, form), decisions=_implicit(decided, found=page.implicit))
+    changed = seat.desk.drafts.change(seat.seen(known, form), decisions=_implicit(decided, allowed=page.implicit))
     if "stay" in form:
         return RedirectResponse(f"/desk/{draft}/columns/{number}", 303)
     return RedirectResponse(_after(changed, await seat.light(changed.tables), number), 303)
@@ -244,10 +244,10 @@ def _columns_of(draft: Draft, number: int, form: Mapping[str, str] | None, cost:
     return Columns(number, table.name, unit, fields, worth, made, tables_left, implicit)
 
 
-def _implicit(decisions: Mapping[str, Any], *, found: bool) -> dict[str, Any]:
+def _implicit(decisions: Mapping[str, Any], *, allowed: bool) -> dict[str, Any]:
     """The decisions, with or without bounds that are found by each query."""
     rest = {key: given for key, given in decisions.items() if key != "implicit_bounds"}
-    return {**rest, "implicit_bounds": True} if found else rest
+    return {**rest, "implicit_bounds": True} if allowed else rest
 
 
 def _sent(fields: list[Field], form: Mapping[str, str]) -> list[Field]:

@@ -47,7 +47,7 @@ class TableForm:
     is_csv: bool
     apart: str
     """Of CSV: what stands between fields, as was said; nothing if it is to be found out."""
-    found: str
+    seems: str
     """In words: what seems to stand there."""
     decimal: str
     growing: Growing
@@ -98,7 +98,7 @@ def forms_of(tables: Sequence[Described], decided: Mapping[str, Any]) -> list[Ta
                 lines=lines,
                 is_csv=is_csv,
                 apart=given.get("separator", ""),
-                found=APART.get(table.source.separator or ",", "") if is_csv else "",
+                seems=APART.get(table.source.separator or ",", "") if is_csv else "",
                 decimal=given.get("decimal", ""),
                 growing=Growing.of(given.get("stream"), table),
                 times=(*likely, *(column for column in table.columns if column not in likely)),
