@@ -27,7 +27,7 @@ ROOT = Path(__file__).parents[1]
 DECLARED = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
 DOCUMENTS = ("docs", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md")
 NEEDED = ("pyproject.toml", "hatch_build.py", "README.md", "LICENSE", "src", *DOCUMENTS)
-MANUAL = "discreet/server/manual/project"
+MANUAL = "discreet/server/manual/project.zip"
 AT = 1_700_000_000
 
 
@@ -68,13 +68,16 @@ def test_the_wheel_holds_every_file_of_the_package_and_no_other(wheel: zipfile.Z
     names = {name for name in wheel.namelist() if ".dist-info/" not in name}
     source = ROOT / "src"
     files = {str(path.relative_to(source)) for path in (source / "discreet").rglob("*") if path.is_file()}
+    assert names == {name for name in {*files, MANUAL} if "__pycache__" not in name}
     documents = {
-        f"{MANUAL}/{path.relative_to(ROOT)}"
+        str(path.relative_to(ROOT))
         for name in DOCUMENTS
         for path in (ROOT / name, *(ROOT / name).rglob("*"))
-        if path.is_file()
+        if path.is_file() and not path.name.startswith("first")
     }
-    assert names == {name for name in files | documents if "__pycache__" not in name}
+    with zipfile.ZipFile(io.BytesIO(wheel.read(MANUAL))) as packed:
+        assert set(packed.namelist()) == documents
+        assert packed.testzip() is None
     assert {"discreet/py.typed", "discreet/version.py"} <= names
     assert any(name.endswith(".html") for name in names)
     assert any(name.endswith("/licenses/LICENSE") for name in wheel.namelist())

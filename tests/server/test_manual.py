@@ -22,7 +22,7 @@ from discreet.server.dispatch import Dispatcher
 from discreet.server.limits import Rates
 from discreet.server.manual import __main__ as command
 from discreet.server.manual import routes
-from discreet.server.manual.library import SECTIONS, TOP, Library, library
+from discreet.server.manual.library import PACKED, SECTIONS, TOP, Library, library
 from discreet.server.manual.markdown import rendered, slug
 from discreet.server.manual.search import Index
 from discreet.server.manual.views import Manual
@@ -130,10 +130,31 @@ def test_nothing_comes_from_another_host(written: Path) -> None:
         assert not re.search(r"https?:|//[a-z]|@import|url\(", path.read_text(encoding="utf-8").split("\n", 1)[1])
 
 
-def test_wheels_hold_what_pages_are_made_of() -> None:
+def test_wheels_hold_what_pages_are_made_of(tmp_path: Path) -> None:
+    """The archive of a wheel has the same pages and pictures, but for one that is no page's."""
     assert set(hatch_build.DOCUMENTS) == {"docs", *TOP}
-    assert (ROOT / "src" / hatch_build.INTO).relative_to(ROOT).parts[-1] == "project"
-    assert not (ROOT / "src" / hatch_build.INTO).exists(), "a checkout reads docs/ itself"
+    assert (ROOT / "src" / hatch_build.INTO) == PACKED
+    assert not PACKED.exists(), "a checkout reads docs/ itself"
+    hatch_build.pack(ROOT, tmp_path / "project.zip")
+    packed, here = Library(tmp_path / "project.zip"), library()
+    assert packed.pages == here.pages
+    assert all(packed.text(page) == here.text(page) for page in here.pages.values())
+    assert set(here.pictures) - set(packed.pictures) == set(hatch_build.READ_IN_A_CHECKOUT)
+    addresses = [file.removeprefix("docs/") for file in packed.pictures]
+    assert all(packed.picture(address) == here.picture(address) for address in addresses)
+    assert list(Site(Manual(files_of(tmp_path, page="# Page\n"))).dead()) == []
+
+
+def test_an_archive_names_its_documents_and_nothing_of_the_disk(tmp_path: Path) -> None:
+    hatch_build.pack(ROOT, tmp_path / "project.zip")
+    shelf = Library(tmp_path / "project.zip").shelf
+    assert shelf.has("docs/glossary.md")
+    assert shelf.has("src/discreet/version.py")  # a link to source is no mistake, where there is none
+    assert not shelf.has("docs/nothing.md")
+    assert not shelf.has("../secret")
+    assert Library(tmp_path / "project.zip").picture("../../etc/passwd") is None
+    with pytest.raises(KeyError):
+        shelf.read("../secret")
 
 
 # strictness

@@ -1,8 +1,8 @@
 """The pages of the documentation: where they lie, in which section each is, and what they are called.
 
 Pages are Markdown files and notebooks. They find their section by where they lie, so that a new page is in the
-contents by itself; what no section asks for is in the last one. In a wheel they lie beside this module, in a checkout
-at the top of the project.
+contents by itself; what no section asks for is in the last one. In a wheel they lie beside this module, in one
+archive, in a checkout at the top of the project.
 """
 
 from __future__ import annotations
@@ -17,7 +17,9 @@ from functools import cache, cached_property
 from pathlib import Path
 from typing import Any, Final
 
-PACKED: Final = Path(__file__).parent / "project"
+from discreet.server.manual.shelf import Archive, Folder
+
+PACKED: Final = Path(__file__).parent / "project.zip"
 """In a wheel: the project's documents, in the folders that they have in a checkout."""
 CHECKOUT: Final = Path(__file__).parents[4]
 HOME: Final = ""
@@ -106,15 +108,19 @@ class Page:
 
 @dataclass(frozen=True)
 class Library:
-    """All documents below one folder."""
+    """All documents below one folder, or in one archive."""
 
     root: Path
+
+    @cached_property
+    def shelf(self) -> Folder | Archive:
+        return Archive(self.root) if self.root.is_file() else Folder(self.root, TOP)
 
     @cached_property
     def pages(self) -> dict[str, Page]:
         """By address, in the order of the contents: as an index lists them, and else by name."""
         listed = {file: number for number, file in enumerate(self._abouts)}
-        files = sorted(_files(self.root, "*.md", "*.ipynb"), key=lambda file: listed.get(file, len(listed)))
+        files = sorted(self._files("*.md", "*.ipynb"), key=lambda file: listed.get(file, len(listed)))
         left, pages = dict.fromkeys(files), {}
         for section in SECTIONS:
             for pattern in section.files:
@@ -144,13 +150,13 @@ class Library:
     @cached_property
     def pictures(self) -> tuple[str, ...]:
         """Files of the project, and what notebooks drew."""
-        return (*_files(self.root, *(f"*{suffix}" for suffix in PICTURES)), *self._drawings)
+        return (*self._files(*(f"*{suffix}" for suffix in PICTURES)), *self._drawings)
 
     @cached_property
     def _drawings(self) -> dict[str, bytes]:
         return {
             drawing: content.encode()
-            for file in _files(self.root, "*.ipynb")
+            for file in self._files("*.ipynb")
             for drawing, content in drawings(file, json.loads(self.raw(file))).items()
         }
 
@@ -171,15 +177,14 @@ class Library:
         return notebook_text(page.file, json.loads(raw)) if _is_notebook(page.file) else COMMENT.sub("", raw)
 
     def raw(self, file: str) -> str:
-        return (self.root / file).read_text(encoding="utf-8")
+        return self.shelf.read(file).decode("utf-8")
 
     def picture(self, address: str) -> tuple[bytes, str] | None:
         """A picture and its media type, if there is one of this address: nothing else of the disk can be named."""
         file = f"docs/{address}"
         if file not in self.pictures:
             return None
-        path = self.root / file
-        return self._drawings.get(file) or path.read_bytes(), PICTURES[path.suffix]
+        return self._drawings.get(file) or self.shelf.read(file), PICTURES[posixpath.splitext(file)[1]]
 
     @cached_property
     def _abouts(self) -> Mapping[str, str]:
@@ -188,9 +193,16 @@ class Library:
         return {
             posixpath.normpath(posixpath.join(posixpath.dirname(index), link)): about
             for index in indexes
-            if (self.root / index).is_file()
+            if index in self.shelf.names
             for link, about in LISTED.findall(self.raw(index))
         }
+
+    def _files(self, *patterns: str) -> Iterator[str]:
+        """The project's documents, but for the indexes."""
+        for file in self.shelf.names:
+            name = posixpath.basename(file)
+            if name != "README.md" and any(fnmatchcase(name, pattern) for pattern in patterns):
+                yield file
 
     def _title(self, file: str) -> str:
         first = self.raw(file) if not _is_notebook(file) else notebook_text(file, json.loads(self.raw(file)))
@@ -260,15 +272,7 @@ def _matches(file: str, pattern: str) -> bool:
     return fnmatchcase(file, pattern) and file.count("/") == pattern.count("/")
 
 
-def _files(root: Path, *patterns: str) -> Iterator[str]:
-    """The project's documents, but for the indexes."""
-    paths = [root / name for name in TOP] + sorted((root / "docs").rglob("*"))
-    for path in paths:
-        if path.is_file() and any(path.match(pattern) for pattern in patterns) and path.name != "README.md":
-            yield path.relative_to(root).as_posix()
-
-
 @cache
 def library() -> Library:
     """The documents of this program."""
-    return Library(PACKED if PACKED.is_dir() else CHECKOUT)
+    return Library(PACKED if PACKED.is_file() else CHECKOUT)

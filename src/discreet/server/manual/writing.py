@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Final
 from urllib.parse import unquote
 
-from discreet.server.manual.library import HOME, PACKED, PICTURES, SEARCH, SECTIONS, Page
+from discreet.server.manual.library import HOME, PICTURES, SEARCH, SECTIONS, Page
 from discreet.server.manual.markdown import Rendered
 from discreet.server.manual.views import Link, Manual, View
 from discreet.server.pages.rendering import STATIC, environment
@@ -95,10 +95,9 @@ class Site:
         }
 
     def _exists(self, page: Page, target: str) -> bool:
-        """Whether a file of the project is meant that is no page: source, an example. A wheel has documents alone."""
-        root = self.manual.library.root
+        """Whether a file of the project is meant that is no page: source, an example."""
         file = posixpath.normpath(posixpath.join(posixpath.dirname(page.file), target.partition("#")[0]))
-        return (root / file).exists() or (root == PACKED and not file.startswith(("docs/", "..")))
+        return self.manual.library.shelf.has(file)
 
 
 def file_of(address: str) -> str:
