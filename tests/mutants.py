@@ -81,7 +81,11 @@ TESTS: dict[str, list[str]] = {
     "accounting/odds.py": ["tests/lab/test_posterior.py"],
     "accounting/part.py": ["tests/ledger/test_partitions.py"],
     "accounting/prefixes.py": ["tests/accounting/test_prefixes.py"],
-    "accounting/record.py": ["tests/ledger/test_answers.py", "tests/contracts/test_stores.py"],
+    "accounting/record.py": [
+        "tests/accounting/test_record.py",
+        "tests/ledger/test_answers.py",
+        "tests/contracts/test_stores.py",
+    ],
     "accounting/relations.py": ["tests/accounting/test_losses.py", "tests/attacks/test_mixed_relations.py"],
     "accounting/stream.py": ["tests/ledger/test_streams.py", "tests/server/test_streams.py"],
     "accounting/turns.py": ["tests/attacks/test_threads_and_forks.py"],

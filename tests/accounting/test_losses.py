@@ -25,6 +25,7 @@ from discreet.accounting import (
     rho_for,
 )
 from discreet.accounting.conversion import rho_of_pure
+from discreet.errors import Refused
 from tests.accounting.truth import meant, mp, real
 
 law = settings(deadline=None, max_examples=50)
@@ -188,6 +189,17 @@ def test_the_group_bound_covers_the_walk_through_k_neighbours(epsilon: Fraction,
         grown = group(Approximate(epsilon, delta), k)
         assert isinstance(grown, Approximate)
         assert walked <= real(grown.delta)
+
+
+@pytest.mark.parametrize("loss", [Pure(1), Approximate(1, Fraction(1, 10)), Concentrated(1)])
+def test_a_loss_about_one_unit_is_not_said_of_another(loss: Loss) -> None:
+    """What protects a visit by so much protects its patient by less."""
+    about = loss.per("visit")
+    assert about.unit == "visit"
+    assert about.per("visit") == about
+    with pytest.raises(Refused, match="about one 'visit' already") as refused:
+        about.per("patient")
+    assert "group(loss, k, unit='patient')" in refused.value.fix
 
 
 @given(st.one_of(pures, st.builds(Concentrated, amounts), statements))

@@ -25,6 +25,10 @@ def test_ranges_are_whole_sorted_and_apart(ranges: Any) -> None:
         BlockNames("rides", ranges)
 
 
+def test_as_many_ranges_as_a_record_may_have() -> None:
+    assert len(BlockNames.of("rides", range(0, 2 * MOST_RANGES, 2)).ranges) == MOST_RANGES
+
+
 @pytest.mark.parametrize("stream", ["", None, 3, b"rides"])
 def test_blocks_are_those_of_a_stream_with_a_name(stream: Any) -> None:
     with pytest.raises(ValueError, match="has a name"):
