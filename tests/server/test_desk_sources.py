@@ -154,6 +154,24 @@ def test_a_unit_with_all_its_rows(owner: Visitor) -> None:
     assert "stream =" not in owner.get(f"{draft}/review").text, "public tables have no budget"
 
 
+def test_what_does_not_fit_together_is_told_where_it_is_decided(owner: Visitor) -> None:
+    draft = begin(owner, "beside", "rides/*.csv", "visits.csv")
+    known = {"unit": "rider", "tables": "2", "rows_0": "3", "rows_1": "3", "unit_0": "column:rider_id"}
+    growing = {"stream_by_0": "day", "stream_column_0": "day", "stream_epsilon_0": "7", "stream_protects_0": "block"}
+    found = send(owner, f"{draft}/units", **known, **growing, unit_1="column:patient_id")
+    assert found.status_code == 422
+    assert "is protected otherwise" in found.text
+    assert "2. <" in found.text or "Whom to protect" in found.text
+    went(send(owner, f"{draft}/units", **known, **growing, unit_1="out"))
+
+
+def test_whose_rows_are_is_chosen_where_no_name_says_it(owner: Visitor) -> None:
+    draft = begin(owner, "wards", "wards.csv")
+    page = owner.get(f"{draft}/units").text
+    assert re.search(r'<select id="unit-0" name="unit-0" required><option value="" selected>choose …</option>', page)
+    assert send(owner, f"{draft}/units", unit="ward", tables="1", unit_0="").status_code == 422
+
+
 # databases
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import datetime
 from typing import Any, Final, Self
 
 from discreet.errors import Refused
@@ -15,16 +16,19 @@ from discreet.server.desk.columns import Field
 
 TIMES: Final = (Kind.DATE, Kind.TIMESTAMP)
 BLOCKS: Final = {
-    "": "no: it is read anew as a whole",
-    **{by: f"yes: a block of rows for each {by}" for by in BY if by != UNIT},
-    UNIT: "yes: a block for those who are new at each refresh",
+    "": "it does not grow",
+    **{by: f"one for each {by}" for by in BY if by != UNIT},
+    UNIT: "one for whoever is new at a refresh",
 }
 """Whether a table grows, in words."""
 BLOCK: Final = "block"
 PROTECTED: Final = {
-    BLOCK: "what a unit does in one block; over several, losses add up",
-    UNIT: "a unit with all its rows: so many of its first blocks count",
+    BLOCK: "what a unit does in one block",
+    UNIT: "a unit with all its rows",
 }
+CALENDAR: Final = {"type": "timestamp", "min": datetime(2024, 1, 1), "max": datetime(2024, 12, 31)}
+LARGE: Final = {"epsilon": 1e9, "delta": 0.1}
+"""What is tried, where nothing is decided yet."""
 ENDS: Final = "blocks are cut by it: it holds days or times, and needs the first and the last of its calendar"
 
 
@@ -80,6 +84,18 @@ def times_of(table: Described) -> list[str]:
     csv = table.source.format is Format.CSV
     kinds = {column: likely_kind(column) if csv else kind_of(held) for column, held in table.columns.items()}
     return [column for column, kind in kinds.items() if kind in TIMES]
+
+
+def tried(decisions: Mapping[str, Any]) -> dict[str, Any]:
+    """The decisions as if columns by which blocks are cut were declared, and the budget large: whether the rest fits
+    together can be told before either is decided.
+    """
+    tables = dict(decisions.get("tables", {}))
+    for name, given in tables.items():
+        stream = given.get("stream", {}) if isinstance(given, Mapping) else {}
+        if "column" in stream:
+            tables[name] = {**given, "columns": {**given.get("columns", {}), stream["column"]: CALENDAR}}
+    return {**decisions, "tables": tables, "budget": LARGE}
 
 
 def with_ends(fields: Sequence[Field], stream: Mapping[str, Any] | None) -> list[Field]:

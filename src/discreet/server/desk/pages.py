@@ -28,7 +28,7 @@ from discreet.server.desk.columns import (
 )
 from discreet.server.desk.drafts import Draft, decided_with
 from discreet.server.desk.files import Chosen, is_database, offered, policies
-from discreet.server.desk.growing import BLOCKS, PROTECTED, usual_epsilon, with_ends
+from discreet.server.desk.growing import BLOCKS, PROTECTED, tried, usual_epsilon, with_ends
 from discreet.server.desk.seat import Seat, Seated
 from discreet.server.desk.units import APART, COLUMN, DECIMALS, cut_anew, forms_of, read_units
 from discreet.server.problems import document_of
@@ -143,15 +143,17 @@ async def decide_units(seat: Seated, draft: str) -> Response:
             raise Refused("body-invalid", "whom or what you protect needs a name", "write one such as patient")
         anew = cut_anew(form, tables, known.decisions.get("tables", {}))
         if anew:
-            changes = {**known.decisions, "tables": {**known.decisions.get("tables", {}), **anew}}
-            again = seat.desk.drafts.change(known, decisions=changes)
+            cut = {**known.decisions, "tables": {**known.decisions.get("tables", {}), **anew}}
+            again = seat.desk.drafts.change(known, decisions=cut)
             return await _units(seat, again, anew=sorted(anew))
         decided = read_units(form, tables, known.decisions.get("tables", {}))
         if all(each is False for each in decided.values()):
             raise Refused("body-invalid", "all tables are left out", "keep at least one")
+        changes = {**known.decisions, "unit": {"name": unit}, "tables": decided}
+        await seat.light(known.provisional, tried(changes))
     except Refused as refused:
         return await _units(seat, known, 422, problem=document_of(refused))
-    changed = seat.desk.drafts.change(known, decisions={**known.decisions, "unit": {"name": unit}, "tables": decided})
+    changed = seat.desk.drafts.change(known, decisions=changes)
     if "stay" in form:
         return RedirectResponse(f"/desk/{draft}/units", 303)
     return RedirectResponse(_after(changed, tables, -1), 303)

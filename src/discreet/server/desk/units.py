@@ -9,10 +9,11 @@ from typing import Any, Final
 
 from discreet.errors import Refused
 from discreet.owner.draft import Described
-from discreet.owner.names import is_identifier
+from discreet.owner.names import is_identifier, whose
 from discreet.owner.toml import is_name
 from discreet.policy import Format
 from discreet.policy.section import MOST_LIMIT
+from discreet.policy.sources import is_pattern
 from discreet.server.desk.growing import Growing, times_of
 
 ROW, PUBLIC, OUT = "row", "public", "out"
@@ -58,7 +59,7 @@ class TableForm:
 def options_of(table: Described, others: Sequence[Described]) -> dict[str, str]:
     """Whose the rows of a table may be: likely columns first, ways through other tables, every row, nobody."""
     usable = [column for column in table.columns if is_name(column) and "->" not in column and column != ROW]
-    likely = sorted(usable, key=lambda column: not is_identifier(column))
+    likely = sorted(usable, key=whose, reverse=True)
     return {
         **{f"{COLUMN}{column}": f"the column {column}" for column in likely},
         **{f"{PATH}{way}": f"through {way}" for other in others for way in _ways(table, other)},
@@ -81,11 +82,11 @@ def forms_of(tables: Sequence[Described], decided: Mapping[str, Any]) -> list[Ta
     made = []
     for table in tables:
         options, known = options_of(table, tables), decided.get(table.name, {})
-        chosen = _chosen(known) if known is False or known else next(iter(options))
+        chosen = _chosen(known) if known is False or known else _likely(table)
         given = known or {}
         lines = next((word for word, said in _LINES.items() if given.get("multiline") is said), "")
         is_csv = table.source.format is Format.CSV
-        where = table.source.path.rpartition("/")[2] + (f" · {table.source.table}" if table.source.table else "")
+        where = _called(table.source.path) + (f" · {table.source.table}" if table.source.table else "")
         likely = times_of(table)
         made.append(
             TableForm(
@@ -105,6 +106,18 @@ def forms_of(tables: Sequence[Described], decided: Mapping[str, Any]) -> list[Ta
             )
         )
     return made
+
+
+def _likely(table: Described) -> str:
+    """The column that is called like one that says whose rows are; nothing if none is: then somebody has to choose."""
+    named = next(iter(table.identifiers), "")
+    return f"{COLUMN}{named}" if named else ""
+
+
+def _called(path: str) -> str:
+    """A source as its owner knows it: the name of a file, or of a folder of them."""
+    *_, folder, name = ["", *path.split("/")]
+    return f"{folder}/{name}" if is_pattern(name) else name
 
 
 def _chosen(known: Mapping[str, Any] | bool) -> str:
