@@ -48,6 +48,7 @@ def test_from_files_to_the_owners_page(browser: Browser, running: Running) -> No
         expect(box).to_contain_text("± 59,9")  # without a button
         cost.get_by_label("At most").fill("100")
         expect(box).to_contain_text("± 5,99")
+        expect(cost).to_contain_text("expected error: sum ± 5,99")  # beside the bounds, also on a phone
         notes = page.get_by_role("group", name="notes")
         notes.get_by_label("Holds").select_option("out")
         expect(notes.get_by_text("List public values")).to_be_hidden()

@@ -25,6 +25,7 @@ KINDS: Final = {
 }
 """What a column may be, in words."""
 BOUNDED: Final = frozenset({Kind.INTEGER.value, Kind.NUMBER.value, Kind.DATE.value, Kind.TIMESTAMP.value})
+NUMBERS: Final = frozenset({Kind.INTEGER.value, Kind.NUMBER.value})
 LISTED: Final = frozenset({Kind.INTEGER.value, Kind.DATE.value, Kind.TEXT.value})
 UNDECLARABLE: Final = "no policy can declare a column of this name"
 
@@ -66,6 +67,10 @@ class Field:
     def is_unbounded(self) -> bool:
         """Whether it has values of which queries need bounds, and none are stated."""
         return self.kind in BOUNDED and not self._lists and not self.low.strip()
+
+    @property
+    def is_number(self) -> bool:
+        return self.kind in NUMBERS
 
     def _listed(self) -> list[Any]:
         return [self._read(line) for line in self.values.splitlines() if line.strip()]

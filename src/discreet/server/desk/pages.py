@@ -210,6 +210,7 @@ def _columns(seat: Seat, draft: Draft, page: Columns, cost: str = f"{COST:g}", s
     here = key_path("tables", page.table, "columns") + "."
     about = seat.findings(draft, lambda where: where.startswith(here))
     known = {"kinds": KINDS, "bounded": BOUNDED, "listed": LISTED, "group": GROUP, "cost": cost, "about": about}
+    known["fragment"] = False
     return seat.step("desk-columns.html", draft, "columns", status, page=page, work=seat.looked(draft), **known)
 
 
@@ -219,7 +220,7 @@ async def decide_columns(seat: Seated, draft: str, number: int) -> Response:
     form, known = await seat.form(), seat.desk.drafts.get(draft)
     page = await seat.light(_columns_of, known, number, form, _cost(form.get("cost", "")))
     if "fragment" in form:
-        return seat.show("desk-expected.html", page=page, group=GROUP, cost=form.get("cost", ""))
+        return seat.show("desk-expected.html", page=page, group=GROUP, cost=form.get("cost", ""), fragment=True)
     if "show" in form or not page.is_good:
         return _columns(seat, known, page, form.get("cost", ""), 200 if page.is_good else 422)
     decided = decided_with(known, page.table, {**_decided(known, page.table), "columns": page.made})

@@ -106,7 +106,12 @@ if (deciding) {
     try {
       const response = await fetch(deciding.action, { method: "POST", body, credentials: "same-origin" });
       const text = await response.text();
-      if (turn === newest && response.ok && !response.redirected) box.innerHTML = text;
+      if (turn !== newest || !response.ok || response.redirected) return;
+      box.innerHTML = text;
+      box.querySelectorAll("[data-meaning]").forEach((each) => {
+        const beside = document.getElementById(`meaning-${each.dataset.meaning}`);
+        if (beside) beside.textContent = each.textContent;
+      });
     } catch {
       // the page still has its button
     }
