@@ -19,7 +19,6 @@ from discreet.answers.interface import Asks
 from discreet.answers.story import StoryLine, story
 from discreet.answers.tables import Tables
 from discreet.composed import Sql
-from discreet.curator.erasing import Erasure, demanded
 from discreet.curator.found_bounds import FOLDER, Index
 from discreet.curator.parts import recorded
 from discreet.curator.public import PublicTables
@@ -43,6 +42,7 @@ from discreet.sql.unknown import Found as FoundBounds
 from discreet.tracing import phase
 
 if TYPE_CHECKING:
+    from discreet.curator.erasing import Erasure
     from discreet.curator.refreshing import Refreshed
     from discreet.engines.copy import Progress
 
@@ -239,6 +239,7 @@ class Curator(Asks):
         curator lets its own copies of before go. `Refreshed.held` says what other programs still have open.
         For the owner: what it returns of each stream are exact counts.
         """
+        from discreet.curator.erasing import demanded
         from discreet.curator.refreshing import refreshed
 
         if self._given is not None:
