@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import errno
+import gc
 import ipaddress
 import math
 import socket
@@ -80,6 +81,7 @@ class Server(uvicorn.Server):
         asyncio.get_running_loop().set_exception_handler(_told)
         await super().startup(sockets)
         if self.started:
+            gc.freeze()  # what was imported stays: nobody is to wait while Python looks for cycles in it
             self._tell()
             notify(READY)
 
