@@ -22,6 +22,7 @@ from typing import Any, Final, TextIO
 PRELOADED: Final = [
     *("discreet.cli.serve", "discreet.cli.collect", "discreet.collector.app", "discreet.opening"),
     *("discreet.server.app", "discreet.server.front", "discreet.server.wire.serving"),
+    *("discreet.curator.refreshing", "discreet.engines.duckdb", "discreet.noise.samplers", "duckdb"),
     *("tests.server.running", "uvicorn"),
 ]
 

@@ -36,7 +36,7 @@ from discreet.sql.results import Shown, noisy_labels
 
 COSTS: Final = ("epsilon", "rho", "error")
 """Of these one says what a query costs."""
-PLAIN: Final = frozenset({type(None), int, float, str, Fraction, Decimal})
+PLAIN: Final = frozenset({type(None), int, float, Fraction, Decimal})
 """Types of costs that are looked up: what equals one of another type need not mean the same."""
 FEW: Final = 1000
 """Rows of an answer that are held to be shown again."""

@@ -97,7 +97,12 @@ def granted(request: Request, known: dict[str, Caller], dataset: str, roles: tup
 
 async def callers(request: Request, token: Annotated[Any, Depends(bearer)]) -> dict[str, Caller]:
     """Whoever sends the request, by its bearer token."""
-    known = admitted(request, token.credentials if token else "")
+    return known_callers(request, token.credentials if token else "")
+
+
+def known_callers(request: Request, token: str) -> dict[str, Caller]:
+    """For each dataset that a token opens, who that is there; refused if it opens none."""
+    known = admitted(request, token)
     if not known:
         raise Refused("unauthorized", "the token is missing, unknown, expired or revoked", "send a valid bearer token")
     return known
@@ -116,7 +121,8 @@ def _access(*roles: Role) -> Callable[..., Awaitable[Access]]:
 
 
 Anybody = Annotated[Access, Depends(_access(*Role))]
-Asking = Annotated[Access, Depends(_access(Role.OWNER, Role.ANALYST))]
+ASKING: Final = (Role.OWNER, Role.ANALYST)
+Asking = Annotated[Access, Depends(_access(*ASKING))]
 Watching = Annotated[Access, Depends(_access(Role.OWNER, Role.AUDITOR))]
 
 

@@ -23,6 +23,7 @@ from discreet.errors import QueryFailed, Refused
 from discreet.server import requests
 from discreet.server.access import MAX_LENGTH, Access, Anybody, Asking, Callers, Watching, app_state, watcher
 from discreet.server.datasets import Caller
+from discreet.server.direct import Direct
 from discreet.server.dispatch import Submission, document_of, estimators, loaded
 from discreet.server.front import learned_by
 from discreet.server.metrics import MEDIA
@@ -44,20 +45,19 @@ PREFERENCE: Final = re.compile(r"respond-async(?:\s*[,;]\s*wait=(\d{1,4}))?")
 Wait = Annotated[float, Query(ge=0, le=LONGEST_WAIT, description="Seconds to wait for the end.")]
 JobName = Annotated[str, Path(max_length=64)]
 
-
 router: Final = APIRouter(prefix="/api/v1")
-
+questions: Final = APIRouter(prefix="/api/v1", route_class=Direct)
 
 # asking
 
 
-@router.post("/datasets/{dataset}/preview", responses=returns(documents.Preview), tags=["asking"])
+@questions.post("/datasets/{dataset}/preview", responses=returns(documents.Preview), tags=["asking"])
 async def preview(request: Request, access: Asking, question: requests.Question) -> Response:
     """What a question would cost and how exact its answer would be. Free: no data is read."""
     return await _previewed(request, access, question)
 
 
-@router.post("/datasets/{dataset}/query", responses=ANSWERS, tags=["asking"])
+@questions.post("/datasets/{dataset}/query", responses=ANSWERS, tags=["asking"])
 async def query(request: Request, access: Asking, question: requests.Query, headers: Sent) -> Response:
     """The answer to a question: charged before data is touched, or free if it is cached."""
     return await _performed(request, access, question, headers)

@@ -24,7 +24,7 @@ from discreet.exit.timing import step
 from discreet.ledger import LedgerError
 from discreet.logs import note
 from discreet.server.access import AppState
-from discreet.server.api import metrics_router, router
+from discreet.server.api import metrics_router, questions, router
 from discreet.server.datasets import Datasets
 from discreet.server.desk.desk import Desk
 from discreet.server.dispatch import FREE_SECONDS, Dispatcher
@@ -52,7 +52,7 @@ HTTP: Final = {
     405: ("method-not-allowed", "this cannot be done here", "see /api/v1/openapi.json for what can"),
 }
 JSON: Final = re.compile(r"application/(?:[\w.-]+\+)?json\s*(?:;|$)", re.IGNORECASE)
-ROUTERS: Final = (router, streams_router, saved_router, metrics_router)
+ROUTERS: Final = (questions, router, streams_router, saved_router, metrics_router)
 LONGEST_REASON: Final = 300
 SILENT: Final[Any] = dict.fromkeys(("tracing", "metrics", "logs", "operation_spans", "auto_configure"), False)
 """FastAPI's own telemetry would export addresses, bodies and messages of exceptions wherever the environment asks."""

@@ -12,6 +12,8 @@ from datetime import datetime
 from pathlib import Path
 from typing import Protocol
 
+import numpy  # noqa: F401  (whoever asks first is not to wait for it)
+
 from discreet.curator.curator import Curator
 from discreet.curator.saved import SavedQueries
 from discreet.curator.state import open_ledger

@@ -285,16 +285,18 @@ class Dispatcher:
     @staticmethod
     async def wait(job: Job, seconds: float) -> bool:
         """Whether the job ended within so many seconds."""
+        if not seconds or job.result.done():
+            return job.result.done()
         loop, ended = asyncio.get_running_loop(), asyncio.Event()
 
         def tell(_: object) -> None:
             with suppress(RuntimeError):  # the server stopped before the job did
                 loop.call_soon_threadsafe(ended.set)
 
-        if seconds and not job.result.done():
-            job.result.add_done_callback(tell)
-            with suppress(TimeoutError):
-                await asyncio.wait_for(ended.wait(), seconds)
+        job.result.add_done_callback(tell)
+        with suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                await ended.wait()
         return job.result.done()
 
     def leave(self, job: Job) -> None:

@@ -39,7 +39,8 @@ HEADERS: Final = {
     "x-frame-options": "DENY",
 }
 """Set unless a page says otherwise."""
-HSTS: Final = {"strict-transport-security": "max-age=31536000"}
+HSTS: Final = (b"strict-transport-security", b"max-age=31536000")
+_ENCODED: Final = tuple((name.encode(), text.encode()) for name, text in HEADERS.items())
 NOWHERE: Final = "unmatched"
 METHODS: Final = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE"})
 """Others are counted as one: callers make them up."""
@@ -96,13 +97,10 @@ class Seen:
     async def send(self, message: Message) -> None:
         if message["type"] == "http.response.start":
             self.status = message["status"]
-            given = {name.decode("latin-1").lower(): value for name, value in message["headers"]}
-            self.code = given.get("discreet-code", b"").decode("latin-1")
-            more = {**HEADERS, **_only_encrypted(self._scope), "x-request-id": self.request}
-            message["headers"] = [
-                *message["headers"],
-                *((name.encode(), text.encode()) for name, text in more.items() if name not in given),
-            ]
+            given = {name.lower(): value for name, value in message["headers"]}
+            self.code = given.get(b"discreet-code", b"").decode("latin-1")
+            more = [*_ENCODED, *_only_encrypted(self._scope), (b"x-request-id", self.request.encode())]
+            message["headers"] = [*message["headers"], *(header for header in more if header[0] not in given)]
         await self._send(message)
 
 
@@ -125,12 +123,14 @@ def _record(metrics: Metrics, scope: Scope, seen: Seen, span: RequestSpan | None
         span.described(line)
 
 
-def _only_encrypted(scope: Scope) -> dict[str, str]:
+def _only_encrypted(scope: Scope) -> tuple[tuple[bytes, bytes], ...]:
     """Where TLS ends here, browsers are to use nothing else from now on; not for this machine's own name, which other
     programs use too.
     """
+    if scope.get("scheme") != "https":
+        return ()
     host = Headers(scope=scope).get("host", "").partition(":")[0].lower()
-    return HSTS if scope.get("scheme") == "https" and host != "localhost" else {}
+    return (HSTS,) if host != "localhost" else ()
 
 
 async def _body(scope: Scope, receive: Receive, most: int) -> bytes | Refused:

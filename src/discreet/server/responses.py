@@ -12,6 +12,7 @@ from starlette.responses import Response
 from discreet.answers import documents
 from discreet.server.dispatch import LONGEST_KEY
 
+LONGEST_PREFERENCE: Final = 100
 SCHEMAS: Final = "#/components/schemas/"
 CSV: Final = "text/csv; charset=utf-8"
 Number = Annotated[int, Path(ge=1, lt=2**63, description="Of the charge; the receipt begins with it.")]
@@ -37,7 +38,10 @@ async def _headers(
     ] = None,
     prefer: Annotated[
         str | None,
-        Header(max_length=100, description="`respond-async, wait=5`: after 5 seconds, a job instead of an answer."),
+        Header(
+            max_length=LONGEST_PREFERENCE,
+            description="`respond-async, wait=5`: after 5 seconds, a job instead of an answer.",
+        ),
     ] = None,
 ) -> Headers:
     """Not the class itself: FastAPI hands what is not async to a thread of its own."""

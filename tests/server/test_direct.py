@@ -1,0 +1,78 @@
+"""Questions that are read at once are refused as all others are, and whoever sends one counts as one request."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import httpx
+import pytest
+
+from tests.server.running import build
+from tests.server.visitor import Site, site
+
+QUESTION = {"sql": "SELECT COUNT(*) AS n FROM patients", "epsilon": 0.01}
+TYPE = "application/json"
+PATHS = ["query", "preview"]
+BODIES: list[Any] = [
+    *(b"", b"{", b"[]", b"null", b"7", b'"text"', b"\xff", b'{"sql": "\\ud800", "epsilon": 1}', b"[" * 100_000),
+    *({}, {"sql": 1}, {**QUESTION, "more": 1}, {**QUESTION, "epsilon": "1"}, {**QUESTION, "epsilon": [1]}),
+    *({**QUESTION, "sql": "x" * 200_001}, {**QUESTION, "epsilon": None}, {**QUESTION, "epsilon": float("nan")}),
+    *({**QUESTION, "fresh": 1}, {**QUESTION, "analyst": "nobody"}, {**QUESTION, "analyst": ""}, QUESTION),
+]
+HEADERS: list[dict[str, str]] = [
+    *({"content-type": each} for each in (TYPE, f"{TYPE}; charset=utf-8", "text/plain", "APPLICATION/JSON", "")),
+    *({"idempotency-key": each} for each in ("", "k" * 201, "ключ")),
+    *({"prefer": each} for each in ("respond-async", "p" * 101)),
+    *({"authorization": each} for each in ("", "Bearer", "Bearer ", "bearer x", "Bearer  x", "Basic x", "Bearer x ")),
+]
+
+
+@pytest.fixture(scope="module")
+def open_site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
+    with site(build(tmp_path_factory.mktemp("direct"))) as made:
+        yield made
+
+
+def sent(made: Site, path: str, body: Any, headers: dict[str, str], who: str = "owner") -> httpx.Response:
+    """A request as it is written, to a server inside of this process."""
+    content = body if isinstance(body, bytes) else json.dumps(body).encode()
+    given = {"content-type": TYPE, "authorization": f"Bearer {made.tokens[who]}", **headers}
+    encoded = {name.encode(): value.encode() for name, value in given.items()}
+
+    async def send() -> httpx.Response:
+        transport = httpx.ASGITransport(made.app, raise_app_exceptions=False)
+        async with httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1") as client:
+            return await client.post(f"/api/v1/datasets/hospital/{path}", content=content, headers=encoded)
+
+    return made.loop.run_until_complete(send())
+
+
+def told(response: httpx.Response) -> tuple[int, Any]:
+    document = response.json()
+    return response.status_code, {name: document.get(name) for name in ("code", "reason", "fix", "columns", "loss")}
+
+
+@pytest.mark.parametrize("path", PATHS)
+def test_both_ways_say_the_same(open_site: Site, path: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nobody notices which way was taken: of what is wrong, too, and of who may not."""
+    sent(open_site, path, QUESTION, {})
+    cases: list[tuple[Any, dict[str, str], str]] = [(body, {}, "owner") for body in BODIES]
+    cases += [(QUESTION, headers, "owner") for headers in HEADERS]
+    cases += [(QUESTION, {}, who) for who in ("auditor", "finance")]
+    direct = [told(sent(open_site, path, *case)) for case in cases]
+    monkeypatch.setattr("discreet.server.direct._token", lambda _: "")  # everything goes FastAPI's way
+    usual = [told(sent(open_site, path, *case)) for case in cases]
+    for case, one, other in zip(cases, direct, usual, strict=True):
+        assert one == other, case
+    assert {status for status, _ in direct} >= {200, 401, 403, 415}
+
+
+def test_each_request_counts_once(open_site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    rates, counted = open_site.app.state.app_state.rates, []
+    monkeypatch.setattr(type(rates), "admit", lambda _, token, most: counted.append((token, most)))
+    for body in (QUESTION, {"sql": 1}, b"{"):
+        sent(open_site, "query", body, {})
+    assert len(counted) == 2  # what is no JSON is refused before anybody asks who sent it
+    assert len(set(counted)) == 1
