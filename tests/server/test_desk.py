@@ -242,7 +242,12 @@ def test_errors_follow_the_bounds_from_the_text_alone(clinic: AtDesk, owner: Vis
         decided = {"cost": {"kind": "number", "min": "0", "max": high}}
         found = columns(owner, path, decided, fragment="1", cost=cost)
         assert found.status_code == 200, found.text
-        return [float(each.replace(",", "")) for each in re.findall(r"± ([\d.,]*\d)", found.text)]
+        shown, beside = found.text.split("<div hidden>")  # the box, and what stands beside each column
+        box, field = (
+            [float(each.replace(",", "")) for each in re.findall(r"± ([\d.,]*\d)", text)] for text in (shown, beside)
+        )
+        assert box[1:] == field
+        return box
 
     count, total, average = halves("1000")
     assert (count, round(total / halves("500")[1]), round(total / halves("1000", "1")[1])) == (60, 2, 10)

@@ -14,7 +14,6 @@ from tests.server.visitor import Site, Visitor, site
 
 HOME = "/data/hospital"
 BANNER = "Computed under an earlier policy."
-AGES = "SELECT age, born FROM patients"
 
 
 @pytest.fixture(scope="module")
@@ -24,7 +23,6 @@ def hospital(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
         sql = "SELECT age, CAST(ward = 'A' AS INTEGER) AS a FROM patients"
         curator.fit(LinearRegression(y_bounds=(0, 1)), sql, target="a", epsilon=1)
         curator.release(Facets(names=("ward",)), "patients", epsilon=0.5)
-        curator.query("SELECT COUNT(*) AS n FROM patients WHERE age > 50", epsilon=0.5, analyst="finance")
     with site(path) as made:
         yield made
 
@@ -33,7 +31,6 @@ def pages(visitor: Visitor) -> dict[str, str]:
     return {
         "model": visitor.get(f"{HOME}/answers/{_number('fit', visitor)}").text,
         "release": visitor.get(f"{HOME}/releases/{_number('release', visitor)}").text,
-        "query": visitor.get(f"{HOME}/answers/{_number('', visitor)}").text,
     }
 
 

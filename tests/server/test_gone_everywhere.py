@@ -49,6 +49,7 @@ def used(tmp_path: Path) -> Iterator[Site]:
         for sql in (COUNT, SQL):
             analyst.ask(sql)
         assert analyst.send("/data/hospital/saved", name=SAVED, sql=SQL, epsilon="0.1").status_code == 303
+        assert "They go 90 days after they were saved last." in analyst.get("/data/hospital").text
         asked(made, "query", {"sql": SQL, "epsilon": 0.2}, KEY)
         asked(made, "batch", {"queries": [COUNT, SQL], "epsilon": 0.2})
         asked(made, "release", {"publication": "Facets", "sql": "patients", "epsilon": 0.2})

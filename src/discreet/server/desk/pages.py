@@ -37,7 +37,7 @@ router: Final = APIRouter(prefix="/desk", include_in_schema=False)
 NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,59}")
 _COLUMNS: Final = re.compile(r"tables\..*\.columns\.|budget|analysts|state")
 LONGEST_UNIT: Final = 60
-ANALYSTS: Final = 8
+ANALYSTS: Final = 4
 """Rows of the form; more are added on the owner's page."""
 DELTA: Final = "1e-6"
 CHOICES: Final = {"aparts": APART, "decimals": DECIMALS, "blocks": BLOCKS, "protected": PROTECTED}

@@ -322,6 +322,7 @@ async def show_editor(
         vocabulary=vocabulary(tables),
         opened=opened,
         saved=await dispatcher.light(dataset.saved.all, page_access.access.caller.analyst),
+        texts_end=dataset.curator.policy.retention.questions,
         facets=await dispatcher.light(charts_of, dataset.curator),
         gauge=await dispatcher.light(Gauge.of, dataset.curator, page_access.access.caller),
     )
