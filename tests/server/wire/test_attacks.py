@@ -23,7 +23,7 @@ from discreet.server.wire.protocol import Malformed, message_of, startup_of
 from discreet.server.wire.settings import Settings
 from discreet.server.wire.stream import Ended, Stream
 from discreet.server.wire.transactions import MAX_SAVEPOINTS, Transactions
-from tests.server.running import ENDLESS, Running, until
+from tests.server.running import HELD, Running, until
 from tests.server.wire.client import (
     LONG,
     bind,
@@ -338,15 +338,17 @@ def test_whoever_goes_in_the_middle_of_a_charge_stays_charged_once(rigged: Runni
     with rigged.client() as client:
         before = len(client.get("datasets/hospital/ledger").json()["entries"])
         with known(rigged, **COST) as raw:
-            raw.send(query(ENDLESS))
+            raw.send(query(HELD.replace("held", "held in the middle")))
             rigged.begun(1)
             raw.socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))  # cut, not closed
         with known(rigged, **COST) as raw:
             raw.send(query("SELECT 1"))
             assert letters(raw.until()) == "TDCZ"
-        until(lambda: client.get("health").json()["running"] <= 1)
-        entries = client.get("datasets/hospital/ledger").json()["entries"]
-        assert len(entries) == before + 1
+        assert client.get("health").json()["running"] == 1
+        rigged.release()
+        until(lambda: client.get("health").json()["running"] == 0)
+        (entry,) = client.get("datasets/hospital/ledger").json()["entries"][before:]
+        assert entry["answered"], "what ran is kept for the next time"
 
 
 def test_what_is_described_and_never_executed_is_free(server: Running) -> None:
