@@ -28,6 +28,7 @@ SELDOM: Final = ROOT / "tests" / "seldom.toml"
 OUTSIDE: Final = "collection"
 """What no test takes: starting, importing and collecting, in every worker."""
 TOP: Final = 10
+TICKS: Final = os.sysconf("SC_CLK_TCK")
 BETWEEN: Final = 0.2
 """Seconds between two looks at the children that live: what they take within it counts for the test that ends it."""
 KEPT: Final = "discreet/cpu"
@@ -77,27 +78,29 @@ def _ended() -> float:
     return sum(usage.ru_utime + usage.ru_stime for usage in usages)
 
 
-def living(process: Path = Path("/proc/self")) -> float:
-    """Of the children that live (servers, browsers), where the system tells. It takes a millisecond or many."""
+def living(process: str = "/proc/self") -> float:
+    """Of the children that live (servers, browsers), where the system tells. It takes a millisecond."""
     try:
-        numbers = [number for thread in process.glob("task/*/children") for number in _text(thread).split()]
+        threads = os.listdir(f"{process}/task")
     except OSError:  # it has ended meanwhile
         return 0.0
     found = 0.0
-    for child in (Path("/proc", number) for number in numbers):
-        ticks = _text(child / "stat").rpartition(")")[2].split()[11:15]
-        found += sum(map(int, ticks)) / os.sysconf("SC_CLK_TCK") + living(child)
+    for thread in threads:
+        for number in _text(f"{process}/task/{thread}/children").split():
+            ticks = _text(f"/proc/{number}/stat").rpartition(")")[2].split()[11:15]
+            found += sum(map(int, ticks)) / TICKS + living(f"/proc/{number}")
     return found
 
 
 def _has_children() -> bool:
     """Whether the main thread has started a process that lives: quickly, and without those of other threads."""
-    return bool(_text(Path("/proc/self/task", str(os.getpid()), "children")))
+    return bool(_text(f"/proc/self/task/{os.getpid()}/children"))
 
 
-def _text(file: Path) -> str:
+def _text(file: str) -> str:
     try:
-        return file.read_text(encoding="utf-8")
+        with open(file, encoding="utf-8") as text:
+            return text.read()
     except OSError:  # it has ended
         return ""
 

@@ -10,6 +10,7 @@ import sys
 import tempfile
 import tomllib
 from collections.abc import Iterator
+from contextlib import ExitStack
 from typing import TYPE_CHECKING, Final
 
 import pytest
@@ -63,7 +64,8 @@ atexit.register(shutil.rmtree, MARKS, ignore_errors=True)
 GARBAGE: Final = (20_000, 20, 20)
 """How often garbage is looked for. As often as Python does by itself, it took a twentieth of the time of tests/sql."""
 
-SERVERS: Final = frozenset({"server", "lasting", "running", "browser", "postgres"})
+BROWSER: Final = "browser"
+SERVERS: Final = frozenset({"server", "lasting", "running", "written", BROWSER, "postgres"})
 """Fixtures that take seconds to start, once in every process that needs them."""
 
 
@@ -99,16 +101,42 @@ def rigged(lasting: Running) -> Running:
     return lasting
 
 
-@pytest.fixture(scope="module")
-def browser(request: pytest.FixtureRequest) -> Iterator[Browser]:
-    """A real one, while the tests of a file use it: as long as it is there, nothing else of asyncio runs."""
-    from tests.server.browser import CHROMIUM, MISSING, chromium
+class _Shared:
+    """A browser from the first test that uses it until one comes that does not: nothing else of asyncio runs beside."""
+
+    def __init__(self) -> None:
+        self.until = ExitStack()
+        self.browser: Browser | None = None
+
+    def get(self) -> Browser:
+        from tests.server.browser import chromium
+
+        if self.browser is None:
+            self.browser = self.until.enter_context(chromium())
+        return self.browser
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_teardown(self, nextitem: pytest.Item | None) -> Iterator[None]:
+        try:
+            return (yield)
+        finally:
+            if self.browser is not None and BROWSER not in _fixtures(nextitem):
+                self.browser = None
+                self.until.close()
+
+
+SHARED: Final = _Shared()
+
+
+@pytest.fixture
+def browser(request: pytest.FixtureRequest) -> Browser:
+    """A real one, which the tests before and after this one use too."""
+    from tests.server.browser import CHROMIUM, MISSING
 
     if CHROMIUM is None:
         many = sum(item.path == request.path for item in request.session.items)
         pytest.skip(f"{many} tests {MISSING}")
-    with chromium() as started:
-        yield started
+    return SHARED.get()
 
 
 @pytest.fixture(scope="session")
@@ -137,10 +165,18 @@ def pytest_collection() -> Iterator[None]:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Tests that share servers come first: one worker begins with them, and the other starts none of the same."""
+    """Tests that share servers come first: one worker begins with them, and the other starts none of the same.
+
+    Of these, files with tests in a browser come first, so that it is started once.
+    """
     if "coverage" not in sys.modules:  # which looks at all that is not slow by itself
         seldom(items, tomllib.loads(SELDOM.read_text(encoding="utf-8")))
-    items.sort(key=lambda item: SERVERS.isdisjoint(getattr(item, "fixturenames", ())))
+    browsing = {item.path for item in items if BROWSER in _fixtures(item)}
+    items.sort(key=lambda item: (SERVERS.isdisjoint(_fixtures(item)), item.path not in browsing))
+
+
+def _fixtures(item: pytest.Item | None) -> frozenset[str]:
+    return frozenset(getattr(item, "fixturenames", ()))
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -149,6 +185,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     config.pluginmanager.register(Budget(config), NAME)
+    config.pluginmanager.register(SHARED)
     if (workers := config.option.workers) > 1:
         config.pluginmanager.register(Workers(workers))
 

@@ -25,7 +25,8 @@ COLOURS = {"type": "rule", "values": ["color-contrast", "link-in-text-block"]}
 """What axe looks for: everything, or what changes with the theme."""
 STATUS = re.compile(r"Failed to load resource: the server responded with a status of (\d+)")
 AXE = """async (rules) => {
-  const found = await axe.run(document, { runOnly: rules, resultTypes: ["violations"] });
+  const asked = { runOnly: rules, resultTypes: ["violations"], selectors: false, preload: false };
+  const found = await axe.run(document, asked);
   return found.violations.map((each) => `${each.id}: ${each.nodes.map((node) => node.html).join(" ; ")}`);
 }"""
 VIOLATION = """document.addEventListener("securitypolicyviolation", (event) => {

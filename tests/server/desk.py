@@ -114,9 +114,11 @@ def begin(visitor: Visitor, name: str, *files: str) -> str:
     return went(send(visitor, "/desk/new", name=name, **fields)).rpartition("/")[0]
 
 
-def columns(visitor: Visitor, path: str, decided: dict[str, dict[str, str]], **more: str) -> httpx.Response:
-    """The form of a table's columns, with what is decided about each."""
-    page = visitor.get(path)
+def columns(
+    visitor: Visitor, path: str, decided: dict[str, dict[str, str]], page: httpx.Response | None = None, **more: str
+) -> httpx.Response:
+    """The form of a table's columns, with what is decided about each; opened anew, or as it was seen before."""
+    page = page or visitor.get(path)
     assert page.status_code == 200, page.text
     names = [unescape(name) for name in re.findall(r'name="column-\d+" value="([^"]*)"', page.text)]
     fields = {"proof": hidden(page, "proof"), "revision": hidden(page, "revision")}

@@ -33,6 +33,7 @@ from discreet.server.learn.lesson import Body
 from discreet.server.learn.lessons import LESSONS, WEEKS, after, of_lecture
 from discreet.server.learn.routes import router
 from discreet.server.limits import Rates
+from discreet.server.pages.readers import AT_ONCE
 from discreet.server.pages.sessions import COOKIE, Sessions
 from discreet.server.problems import respond
 from discreet.server.queue import Queue
@@ -296,7 +297,7 @@ def test_lessons_leave_threads_for_others(app: FastAPI, monkeypatch: pytest.Monk
         with lock:
             at_once[0] += 1
             at_once[1] = max(at_once)
-            if at_once[0] == routes.AT_ONCE:
+            if at_once[0] == AT_ONCE:
                 full.set()
         assert full.wait(300)  # as many as may are there
         time.sleep(0.05)  # and one too many would come
@@ -309,7 +310,7 @@ def test_lessons_leave_threads_for_others(app: FastAPI, monkeypatch: pytest.Monk
 
     monkeypatch.setattr(routes, "picture", slow)
     assert {response.status_code for response in asyncio.run(ask())} == {200}
-    assert at_once[1] == routes.AT_ONCE < LIGHT
+    assert at_once[1] == AT_ONCE < LIGHT
 
 
 def test_whoever_is_signed_in_sees_it(app: FastAPI, get: Get) -> None:

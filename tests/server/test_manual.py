@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 from types import SimpleNamespace
@@ -30,6 +31,7 @@ from discreet.server.manual.writing import DeadLinks, Site
 from discreet.server.pages.sessions import Sessions
 from discreet.server.problems import respond
 from discreet.server.queue import Queue
+from tests.budget import later
 from tests.server.browser import barriers, overflowing
 
 ROOT = Path(__file__).parents[2]
@@ -323,7 +325,7 @@ def test_whatever_is_searched_is_a_page_or_a_refusal(query: str, get: Get) -> No
 
 
 def test_readers_are_counted(app: FastAPI, get: Get, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(routes, "PER_MINUTE", 1)
+    monkeypatch.setattr(routes, "READERS", replace(routes.READERS, per_minute=1))
     monkeypatch.setattr(app.state.app_state, "rates", Rates())
     assert [get("/docs").status_code for _ in range(2)] == [200, 429]
 
@@ -372,16 +374,19 @@ def test_files_are_searched_as_the_server_does(browser: Browser, written: Path) 
     context.close()
 
 
+FORMS = ["index", "guide/01-first-answer", "comparison", "gallery/hospital", "guarantee", "reference/policy"]
+"""Contents, text and code, tables, a notebook; and long pages of these."""
+
+
 @pytest.mark.long
-def test_everybody_can_read_them(browser: Browser, written: Path) -> None:
-    """Without scripts, in light and dark, on a phone."""
-    context = browser.new_context(viewport={"width": 1100, "height": 900})
-    page: Any = context.new_page()
-    for name in ("index", "guide/01-first-answer", "guarantee", "reference/policy", "comparison", "gallery/hospital"):
+@pytest.mark.parametrize("name", later(FORMS, 4))
+def test_everybody_can_read_them(browser: Browser, written: Path, name: str) -> None:
+    """In light and dark, on a phone."""
+    with browser.new_context(viewport={"width": 1100, "height": 900}) as context:
+        page: Any = context.new_page()
         page.goto(f"{written.as_uri()}/{name}.html")
-        assert (name, barriers(page)) == (name, [])
-        assert (name, overflowing(page)) == (name, [])
-    context.close()
+        assert barriers(page) == []
+        assert overflowing(page) == []
 
 
 @pytest.mark.long

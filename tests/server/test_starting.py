@@ -5,6 +5,8 @@ from __future__ import annotations
 import logging
 import signal
 import socket
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -46,6 +48,15 @@ def test_everybody_else(host: str) -> None:
 def test_addresses_can_be_written_into_a_browser() -> None:
     assert Listening().url(8000) == "http://127.0.0.1:8000"
     assert Listening(host="::1", certificate=Path("x")).url(1) == "https://[::1]:1"
+
+
+def test_neither_a_provider_nor_telemetry_is_imported_unless_asked_for() -> None:
+    text = (
+        "import sys, discreet.server.run, discreet.cli.serve; "
+        "print({'jwt', 'httpx', 'cryptography', 'discreet.server.oidc', 'opentelemetry.sdk'} & set(sys.modules))"
+    )
+    found = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, check=True)
+    assert found.stdout == "set()\n"
 
 
 def test_a_port_that_is_taken(policy: Path) -> None:

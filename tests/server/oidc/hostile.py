@@ -29,11 +29,7 @@ from tests.server.visitor import Site, Visitor
 ISSUER = "https://login.example.org/realm"
 CLIENT = "discreet"
 SECRET = "canary-secret-4711"
-FILE = f"""
-issuer = "{ISSUER}"
-client_id = "{CLIENT}"
-secret_variable = "DISCREET_TEST_OIDC"
-address = "http://127.0.0.1:8000"
+CLINIC = """\
 scopes = ["groups"]
 name = "the clinic"
 [[access]]
@@ -42,7 +38,14 @@ value = "epi"
 dataset = "hospital"
 role = "analyst"
 analyst = "epidemiology"
-[[access]]
+"""
+"""What both kinds of providers are told to ask for, and who is an analyst."""
+FILE = f"""
+issuer = "{ISSUER}"
+client_id = "{CLIENT}"
+secret_variable = "DISCREET_TEST_OIDC"
+address = "http://127.0.0.1:8000"
+{CLINIC}[[access]]
 claim = "email"
 value = "owner@example.org"
 dataset = "hospital"

@@ -17,6 +17,7 @@ import httpx
 import pytest
 
 from tests.server import browser as browsers
+from tests.server.oidc.hostile import CLINIC
 from tests.server.running import PLAIN, Running, build, serving
 from tests.server.visitor import shown
 from tests.test_snippets import free_port
@@ -25,25 +26,22 @@ ROOT = Path(__file__).parents[3]
 MODULES = ROOT / ".oidc"
 SECRET = "a-secret-of-this-test"
 NODE = shutil.which("node")
-FILE = """
+FILE = (
+    """
 issuer = "{issuer}"
 client_id = "discreet"
 secret_file = "{secret}"
 address = "{address}"
-scopes = ["groups"]
-name = "the clinic"
-[[access]]
-claim = "groups"
-value = "epi"
-dataset = "hospital"
-role = "analyst"
-analyst = "epidemiology"
+"""
+    + CLINIC
+    + """
 [[access]]
 claim = "sub"
 value = "olga"
 dataset = "hospital"
 role = "owner"
 """
+)
 pytestmark = [
     pytest.mark.long,
     pytest.mark.skipif(

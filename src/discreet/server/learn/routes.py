@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -18,14 +17,11 @@ from discreet.server.access import app_state
 from discreet.server.learn.fields import Reading, read
 from discreet.server.learn.lesson import Lesson
 from discreet.server.learn.lessons import LESSONS, WEEKS, after, experiments_of, of_lecture, week_of
-from discreet.server.limits import TooMany
 from discreet.server.pages.page_auth import reader
+from discreet.server.pages.readers import Readers
 from discreet.server.pages.rendering import page
 
-PER_MINUTE: Final = 240
-"""Requests in all: whoever reads needs no token that could be counted."""
-AT_ONCE: Final = 1
-"""Of the threads for what reads no private data: those who read lessons are one caller."""
+READERS: Final = Readers("learn", "the Learn pages answer", 240)
 ANSWER: Final = "answer"
 """The name under which the answer to a lesson's question travels."""
 router: Final = APIRouter(include_in_schema=False)
@@ -41,37 +37,20 @@ class Shown:
 
 @router.get("/learn")
 async def overview(request: Request) -> Response:
-    _admit(request)
+    READERS.admit(request)
     index = [(number, title, of_lecture(number), experiments_of(number)) for number, title in LECTURES.items()]
     return page("learn.html", {**reader(request, "learn"), "weeks": WEEKS, "lectures": LECTURES, "index": index})
 
 
 @router.get("/learn/{slug}")
 async def lesson(request: Request, slug: str) -> Response:
-    _admit(request)
+    READERS.admit(request)
     if slug not in LESSONS:
         raise Refused("unknown-route", "there is no such lesson", "see /learn for all lessons")
-    async with _turn(request):
+    async with READERS.turn(request):
         return await app_state(request).dispatcher.light(
             _lesson, LESSONS[slug], dict(request.query_params), reader(request, "learn")
         )
-
-
-def _admit(request: Request) -> None:
-    try:
-        app_state(request).rates.admit("learn", PER_MINUTE)
-    except TooMany as many:
-        reason = f"the Learn pages answer {PER_MINUTE} requests a minute in all"
-        raise Refused("rate-limited", reason, f"open it again in {many.seconds} s") from None
-
-
-def _turn(request: Request) -> asyncio.Semaphore:
-    """Lessons take turns, so that previews and cached answers always find a thread."""
-    state = request.app.state
-    if not hasattr(state, "lessons"):
-        state.lessons = asyncio.Semaphore(AT_ONCE)
-    semaphore: asyncio.Semaphore = state.lessons
-    return semaphore
 
 
 def _lesson(lesson: Lesson, sent: dict[str, str], visitor: dict[str, Any]) -> HTMLResponse:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from functools import cache
 from typing import Annotated, Final
 
@@ -11,17 +10,15 @@ from starlette.responses import Response
 
 from discreet.errors import Refused
 from discreet.server.access import app_state
-from discreet.server.limits import TooMany
 from discreet.server.manual.library import library
 from discreet.server.manual.search import MAX_QUERY
 from discreet.server.manual.views import Manual, View
 from discreet.server.pages.page_auth import reader
+from discreet.server.pages.readers import Readers
 from discreet.server.pages.rendering import page
 
-PER_MINUTE: Final = 1200
-"""Requests in all, pictures among them: whoever reads needs no token that could be counted."""
-AT_ONCE: Final = 1
-"""Of the threads for what reads no private data: those who read are one caller."""
+READERS: Final = Readers("docs", "the documentation answers", 1200)
+"""Pictures are requests too."""
 PATH: Final = "/docs"
 router: Final = APIRouter(include_in_schema=False)
 
@@ -48,19 +45,19 @@ async def overview(request: Request) -> Response:
 
 @router.get(f"{PATH}/search")
 async def search(request: Request, q: Annotated[str, Query(max_length=MAX_QUERY)] = "") -> Response:
-    _admit(request)
-    async with _turn(request):
+    READERS.admit(request)
+    async with READERS.turn(request):
         view = await app_state(request).dispatcher.light(manual().searched, q, link)
     return _shown(request, view)
 
 
 @router.get(f"{PATH}/{{address:path}}")
 async def document(request: Request, address: str) -> Response:
-    _admit(request)
+    READERS.admit(request)
     picture = manual().library.picture(address)
     if picture is not None:
         return Response(picture[0], media_type=picture[1], headers={"cache-control": "public, max-age=3600"})
-    async with _turn(request):
+    async with READERS.turn(request):
         known = address in manual().addresses
         view = await app_state(request).dispatcher.light(_view, address) if known else None
     if view is None:
@@ -70,20 +67,3 @@ async def document(request: Request, address: str) -> Response:
 
 def _shown(request: Request, view: View) -> Response:
     return page(view.template, {**reader(request, "docs"), **view.context, "site": False})
-
-
-def _admit(request: Request) -> None:
-    try:
-        app_state(request).rates.admit("docs", PER_MINUTE)
-    except TooMany as many:
-        reason = f"the documentation answers {PER_MINUTE} requests a minute in all"
-        raise Refused("rate-limited", reason, f"open it again in {many.seconds} s") from None
-
-
-def _turn(request: Request) -> asyncio.Semaphore:
-    """Those who read take turns, so that previews and cached answers always find a thread."""
-    state = request.app.state
-    if not hasattr(state, "manual"):
-        state.manual = asyncio.Semaphore(AT_ONCE)
-    semaphore: asyncio.Semaphore = state.manual
-    return semaphore
