@@ -78,8 +78,7 @@ class Gaussian(Additive):
     @property
     def loss(self) -> Concentrated:
         """ρ; with (ε, δ), the largest ρ of what can be released: one integer, one real number, a vector."""
-        ways = {math.floor(grid.distance(self.sensitivity)) for grid in (self._own_grid, self.grid(1))}
-        return Concentrated(max(self.rho, *(moved**2 / (2 * self.noise(Fraction(moved), 1).spread) for moved in ways)))
+        return _loss(self)
 
     def loss_for(self, sensitivity: Sensitivity) -> Concentrated:
         """What the same noise costs on integers where one unit reaches that far."""
@@ -107,3 +106,10 @@ def _pair(rho: Number | None, epsilon: Number | None, delta: Number | None) -> t
 
 
 _calibrated = lru_cache(maxsize=1024)(gaussian_spread)
+
+
+@lru_cache(maxsize=1024)
+def _loss(mechanism: Gaussian) -> Concentrated:
+    ways = {math.floor(grid.distance(mechanism.sensitivity)) for grid in (mechanism._own_grid, mechanism.grid(1))}
+    spreads = ((moved, mechanism.noise(Fraction(moved), 1).spread) for moved in ways)
+    return Concentrated(max(mechanism.rho, *(moved**2 / (2 * spread) for moved, spread in spreads)))
