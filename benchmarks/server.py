@@ -17,10 +17,10 @@ from pathlib import Path
 from statistics import median, quantiles
 from urllib.parse import urlsplit
 
-from tests.server.running import POLICY, build, serving
+from tests.server.running import POLICY, Running, build, serving
 
 import discreet
-from benchmarks.figures import Figure, at_least, median_of
+from benchmarks.figures import Figure, at_least, at_most, median_of
 
 CLIENTS = (1, 16, 64)
 SECONDS = 4.0
@@ -44,6 +44,10 @@ MANY = 200_000
 """Patients: enough for a question to last."""
 LEAST = {"cached": 0.05, "fresh": 0.3}
 """Of what one thread does in process: a cached answer costs next to nothing there, so that HTTP is all that is seen."""
+MOST_CPU = {"cached": 1.2e-3, "fresh": 4e-3}
+"""Seconds of the server's processor time for an answer, to one client."""
+MOST_WAIT = 10
+"""How much longer the slowest of a hundred answers takes among 64 clients than the usual one takes alone."""
 
 
 def figures() -> Iterator[Figure]:
@@ -53,11 +57,36 @@ def figures() -> Iterator[Figure]:
         with serving(policy, "--workers", "4") as running:
             parts = urlsplit(running.url)
             for kind, question in QUESTIONS.items():
+                where, alone = (str(parts.hostname), str(parts.port), running.tokens["owner"]), 0.0
                 for clients in CLIENTS:
-                    times = _load(str(parts.hostname), str(parts.port), running.tokens["owner"], question, clients)
+                    before = _processor(running)
+                    times = _load(*where, question, clients)
+                    if clients == 1:
+                        alone = median(times)
+                        yield _cost(kind, (_processor(running) - before) / len(times))
                     yield _figure(kind, clients, times, here[kind])
-
+                    if clients == max(CLIENTS):
+                        yield _wait(kind, times, alone)
     yield from _beside_others()
+
+
+def _processor(running: Running) -> float:
+    """The processor time of a server so far, of all its threads."""
+    process = running.process.process.pid
+    threads = Path(f"/proc/{process}/task").glob("*/schedstat")
+    return sum(int(each.read_text(encoding="ascii").split()[0]) for each in threads) / 1e9
+
+
+def _cost(kind: str, seconds: float) -> Figure:
+    most = MOST_CPU[kind]
+    ours = f"{1000 * seconds:.2f} ms"
+    return at_most(f"server, {kind} answer, CPU", ours, f"limit {1000 * most:g} ms", seconds / most, 1)
+
+
+def _wait(kind: str, times: list[float], alone: float) -> Figure:
+    slow, clients = quantiles(times, n=100)[98], max(CLIENTS)
+    what = f"server, {kind} answer, p99 of {clients} clients beside p50 of one"
+    return at_most(what, f"{1000 * slow:.0f} ms", f"{1000 * alone:.2f} ms", slow / alone, MOST_WAIT)
 
 
 def _beside_others() -> Iterator[Figure]:

@@ -158,8 +158,13 @@ class SavedQueries:
             if self._connection is not None:
                 self._connection.close()
 
+    @property
+    def is_begun(self) -> bool:
+        """Whether anybody has saved anything yet."""
+        return self._connection is not None or self._path is None or self._path.exists()
+
     def _run(self, statement: str, *values: Any) -> list[tuple[Any, ...]]:
-        if self._connection is None and self._path is not None and not self._path.exists():
+        if not self.is_begun:
             return []
         with self._open() as connection:
             return connection.execute(statement, values).fetchall()

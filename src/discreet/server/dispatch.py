@@ -24,6 +24,7 @@ from discreet.answers.batches import answers_written
 from discreet.answers.call import Call, read, value_read
 from discreet.answers.models import Documented
 from discreet.curator.curator import Curator
+from discreet.curator.saved import SavedQueries
 from discreet.engines.stopping import Stopped
 from discreet.errors import QueryFailed, Refused
 from discreet.server.datasets import Caller, Dataset
@@ -65,6 +66,8 @@ class Submission:
     """Told the text and the number of every answer: the last one of a saved query."""
     count: Callable[[str], None] | None = None
     """Told of every answer what it was: charged, cached, free, or of dummy data."""
+    saved: SavedQueries | None = None
+    """Where answers are noted: as long as nobody saved anything there, nothing is looked up for it."""
 
     @classmethod
     def of(cls, dataset: Dataset, caller: Caller, sent: Body, key: str | None = None) -> Submission:
@@ -76,7 +79,7 @@ class Submission:
         )
         curator = dataset.dummy if sent.dummy else dataset.curator
         note = None if sent.dummy else partial(dataset.saved.answered, caller.analyst)
-        return cls(curator, task, f"{dataset.name}/{caller.token}", sent.dummy, note, dataset.count)
+        return cls(curator, task, f"{dataset.name}/{caller.token}", sent.dummy, note, dataset.count, dataset.saved)
 
     def perform(self) -> Any:
         """The answer, or the document of a model or release."""
@@ -97,7 +100,12 @@ class Submission:
             learned(charge=number, cached=cached)
         if self.count is not None:
             self.count("dummy" if self.is_dummy else "free" if not number else "cached" if cached else "charged")
-        if self.note is not None and isinstance(result, Answer) and number:
+        if (
+            self.note is not None
+            and isinstance(result, Answer)
+            and number
+            and (self.saved is None or self.saved.is_begun)
+        ):
             entry = self.curator.entry(number)
             text = "" if entry is None or entry.analyst != (self.task.analyst or OWNER) else entry.question
             if text.strip() == result.question.strip():
