@@ -24,9 +24,9 @@ $(VENV)/.ready: pyproject.toml constraints.txt src/discreet/version.py
 	@$(PYTHON) -c 'import sys; sys.version_info >= (3, 11) or sys.exit("discreet needs Python 3.11 or newer; set PYTHON=")'
 	@echo "setting up $(VENV) (once, about a minute) …"
 	@$(PYTHON) -m venv $(VENV)
-	@{ $(PIP) uv && $(BIN)/python tests/locked.py && $(BIN)/python -m uv --quiet pip uninstall --python $(BIN)/python uv; } 2>/dev/null || \
-	for half in 0 1; do $(PIP) --no-deps $$(sed '1d; /^#/,$$d' constraints.txt | awk "NR % 2 == $$half") & done; wait
-	@$(PIP) --no-build-isolation --editable '.[$(EXTRAS)]'
+	@{ $(PIP) uv && $(BIN)/python tests/locked.py '.[$(EXTRAS)]' && $(BIN)/python -m uv --quiet pip uninstall --python $(BIN)/python uv; } 2>/dev/null || \
+	{ for half in 0 1; do $(PIP) --no-deps $$(sed '1d; /^#/,$$d' constraints.txt | awk "NR % 2 == $$half") & done; wait; \
+	$(PIP) --no-build-isolation --editable '.[$(EXTRAS)]'; }
 	@touch $@
 
 # Spark lies beside the environment: half a gigabyte that nothing else needs.

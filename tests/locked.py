@@ -1,4 +1,4 @@
-"""Installs the locked list with uv, in a third of the time that pip takes.
+"""Installs the locked list and ourselves (`.[learn,…]`) with uv, in a third of the time that pip takes.
 
 `make venv` runs it with the environment's Python and goes on with pip where it fails: uv may be missing, or a package
 may have no build for another Python. uv reads none of pip's settings; those that say where packages come from are
@@ -47,20 +47,26 @@ def handed_over(settings: str) -> tuple[list[str], dict[str, str]]:
     return options, {variable: named[name] for name, variable in VARIABLES.items() if name in named}
 
 
-def main() -> int:
+def main(ourselves: str) -> int:
     own = [sys.executable, "-m"]
     listed = subprocess.run([*own, "pip", "config", "list"], capture_output=True, text=True, check=True)
     options, variables = handed_over(listed.stdout)
     packages = locked((ROOT / "constraints.txt").read_text(encoding="utf-8"))
-    command = [*own, "uv", "pip", "install", "--python", sys.executable, "--quiet", "--no-config", "--no-deps"]
+    command = [*own, "uv", "pip", "install", "--python", sys.executable, "--quiet", "--no-config"]
     cache = Path(sys.prefix) / "unpacked"  # on the same disk: files get a second name, and are written once
     # as pip does: all sources are one, and nothing is shared with other environments
     alike = ["--index-strategy", "unsafe-best-match", "--link-mode", "hardlink", "--cache-dir", str(cache)]
+    # then ourselves, with what another Python lacks of the list; what builds us is in it
+    ours = ["--constraint", "constraints.txt", "--no-build-isolation", "--editable", ourselves]
     try:
-        return subprocess.run([*command, *alike, *options, *packages], env={**os.environ, **variables}).returncode
+        for what in (["--no-deps", *packages], ours):
+            subprocess.run([*command, *alike, *options, *what], cwd=ROOT, env={**os.environ, **variables}, check=True)
+        return 0
+    except subprocess.CalledProcessError as failed:
+        return failed.returncode
     finally:
         shutil.rmtree(cache, ignore_errors=True)
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(*sys.argv[1:]))
