@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import cache
-from itertools import islice
+from itertools import count, islice
+from pathlib import Path
 from typing import Any, Final
 
 import duckdb
+
+from discreet.quoting import literal
 
 TOGETHER: Final = 200
 """Rows that one statement brings in: a statement for each takes a millisecond each."""
@@ -21,6 +25,23 @@ def _database() -> duckdb.DuckDBPyConnection:
 def plain() -> duckdb.DuckDBPyConnection:
     """A cursor of its own, to be closed as a connection is."""
     return _database().cursor()
+
+
+@contextmanager
+def reading(file: Path) -> Iterator[duckdb.DuckDBPyConnection]:
+    """A cursor over a database file, which nobody changes by it."""
+    called = f"file_{next(_FILES)}"
+    with plain() as connection:
+        connection.execute(f"ATTACH {literal(str(file))} AS {called} (READ_ONLY)")
+        try:
+            connection.execute(f"USE {called}")
+            yield connection
+        finally:
+            connection.execute("USE memory")
+            connection.execute(f"DETACH {called}")
+
+
+_FILES: Final = count()
 
 
 def fill(

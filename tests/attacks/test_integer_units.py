@@ -10,12 +10,13 @@ import pytest
 
 import discreet
 from discreet.audit.neighbours import claimants
-from discreet.engines.duckdb import DuckDB
+from discreet.engines.copy import private_copy
 from discreet.owner.check import check
 from discreet.policy import Kind, Policy, fingerprint, protected, read
 from discreet.policy.layout import UNIT
 from discreet.quoting import name
 from tests.attacks.worlds import HEAD, secret_of
+from tests.plain import reading
 from tests.policy.examples import policy_of, problems_of
 
 MOST = 2**63 - 1
@@ -50,14 +51,9 @@ def table_of(source: str, number: int, more: str = "") -> str:
 def units_in(folder: Path, tables: str, count: int, *, kind: str = "integer") -> list[list[object]]:
     """The unit of every row of every table, in their order by cost."""
     (folder / "world.toml").write_text(f'{HEAD}type = "{kind}"\n{tables}', encoding="utf-8")
-    engine = DuckDB(read(folder / "world.toml"), 1)
-    try:
-        return [
-            [row[0] for row in engine.execute(f"SELECT {name(UNIT)} FROM t{number} ORDER BY cost, 1")]
-            for number in range(count)
-        ]
-    finally:
-        engine.close()
+    queries = [f"SELECT {name(UNIT)} FROM t{number} ORDER BY cost, 1" for number in range(count)]
+    with reading(private_copy(read(folder / "world.toml"), 1)) as copy:
+        return [[row[0] for row in copy.execute(query).fetchall()] for query in queries]
 
 
 def in_order(units: dict[str, int | None]) -> list[int]:

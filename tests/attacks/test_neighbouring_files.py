@@ -15,13 +15,14 @@ import pytest
 
 import discreet
 from discreet.curator.refreshing import refresh
-from discreet.engines.duckdb import DuckDB
+from discreet.engines.copy import private_copy
 from discreet.engines.problems import SourceError
 from discreet.policy import read
 from discreet.policy.layout import UNIT
 from discreet.quoting import name
 from tests.attacks.test_one_file_types import FILES, MANY, OWN, POLICY, csv, parquet
 from tests.attacks.worlds import Row, secret_of
+from tests.plain import reading
 
 COST = 10**6
 QUERIES = (
@@ -113,12 +114,9 @@ class World:
         for query, most in zip(QUERIES, FARTHEST, strict=True):
             rows = self.curator.query(query, epsilon=COST, fresh=True).rows
             counted.append(list(zip(*rows, strict=True))[-len(most) :])
-        engine = DuckDB(read(self.folder / "world.toml"), self.version)
-        try:
-            others = f"SELECT * FROM visits WHERE {name(UNIT)} SIMILAR TO 'p[0-9]' ORDER BY ALL"
-            return counted, [tuple(row) for row in engine.execute(others)]
-        finally:
-            engine.close()
+        others = f"SELECT * FROM visits WHERE {name(UNIT)} SIMILAR TO 'p[0-9]' ORDER BY ALL"
+        with reading(private_copy(read(self.folder / "world.toml"), self.version)) as copy:
+            return counted, copy.execute(others).fetchall()
 
     def refresh(self) -> bool:
         """Whether the owner was not refused."""

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from discreet.engines.duckdb import DuckDB
+from discreet.engines.copy import private_copy
 from discreet.policy import read
 from discreet.policy.layout import UNIT
 from discreet.quoting import name
+from tests.plain import reading
 
 HEAD = 'name = "world"\n[budget]\nepsilon = 9\n[unit]\nname = "person"\n'
 Row = tuple[object, ...]
@@ -17,12 +18,9 @@ def held(folder: Path, policy: str, table: str, *, but: str) -> list[Row]:
     """All that the private copy holds of everybody but one person: columns, ranks and steps."""
     path = folder / "world.toml"
     path.write_text(policy, encoding="utf-8")
-    engine = DuckDB(read(path), 1)
-    try:
-        rows = engine.execute(f"SELECT * FROM {name(table)} WHERE {name(UNIT)} IS DISTINCT FROM '{but}' ORDER BY ALL")
-        return [tuple(row) for row in rows]
-    finally:
-        engine.close()
+    query = f"SELECT * FROM {name(table)} WHERE {name(UNIT)} IS DISTINCT FROM '{but}' ORDER BY ALL"
+    with reading(private_copy(read(path), 1)) as copy:
+        return copy.execute(query).fetchall()
 
 
 def secret_of(folder: Path) -> None:

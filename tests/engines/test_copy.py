@@ -24,6 +24,7 @@ from discreet.engines.problems import SourceError
 from discreet.policy import Policy
 from discreet.policy.layout import ROW, UNIT, key_rank
 from tests.engines.worlds import VISITS, Row, policy, write_csv, write_parquet
+from tests.plain import reading
 
 HEADER = ("person", "ward", "cost")
 FRESH = settings(max_examples=8, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -43,15 +44,15 @@ def ranks_of(folder: Path, *tables: list[Row]) -> list[Ranks]:
         left.unlink()
     for place, rows in enumerate(tables):
         write_csv(folder / f"visits{place}.csv", HEADER, rows)
-    engine = DuckDB(policy(folder, *(VISITS.replace("visits", f"visits{place}") for place in range(len(tables)))), 1)
+    world = policy(folder, *(VISITS.replace("visits", f"visits{place}") for place in range(len(tables))))
     columns = f'"{UNIT}", ward, cost, "{ROW}", "{key_rank("ward")}"'
     found: list[Ranks] = []
-    for place in range(len(tables)):
-        of_units: Ranks = {}
-        for unit, *rest in engine.execute(f"SELECT {columns} FROM visits{place} ORDER BY ALL"):
-            of_units.setdefault(unit, []).append(tuple(rest))
-        found.append(of_units)
-    engine.close()
+    with reading(private_copy(world, 1)) as copy:
+        for place in range(len(tables)):
+            of_units: Ranks = {}
+            for unit, *rest in copy.execute(f"SELECT {columns} FROM visits{place} ORDER BY ALL").fetchall():
+                of_units.setdefault(unit, []).append(tuple(rest))
+            found.append(of_units)
     return found
 
 
