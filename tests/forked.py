@@ -11,6 +11,7 @@ import os
 import runpy
 import subprocess
 import sys
+import threading
 import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -29,10 +30,11 @@ PRELOADED: Final = [
 
 @dataclass(frozen=True, slots=True)
 class Forked:
-    """As a `subprocess.Popen` whose errors are read."""
+    """As a `subprocess.Popen` whose errors are read, and what it prints, where somebody wants that."""
 
     process: ForkServerProcess
     stderr: TextIO
+    stdout: TextIO | None = None
 
     def poll(self) -> int | None:
         return self.process.exitcode
@@ -53,10 +55,29 @@ class Forked:
     def kill(self) -> None:
         self.process.kill()
 
+    def communicate(self, timeout: float | None = None) -> tuple[str, str]:
+        """All that it prints and all that it complains of, until it ends."""
+        complained: list[str] = []
+        reading = threading.Thread(target=lambda: complained.append(self.stderr.read()))
+        reading.start()
+        with self.stderr:
+            said = ""
+            if self.stdout is not None:
+                with self.stdout:
+                    said = self.stdout.read()
+            reading.join()
+        self.wait(timeout)
+        return said, complained[0]
 
-def _run(program: str, arguments: list[str], environment: Mapping[str, str], folder: str, errors: Any) -> None:
-    with open(os.devnull, "w", encoding="utf-8") as nowhere:
-        os.dup2(nowhere.fileno(), 1)
+
+def _run(
+    program: str, arguments: list[str], environment: Mapping[str, str], folder: str, errors: Any, printed: Any
+) -> None:
+    if printed is None:
+        with open(os.devnull, "w", encoding="utf-8") as nowhere:
+            os.dup2(nowhere.fileno(), 1)
+    else:
+        os.dup2(printed.detach(), 1)
     os.dup2(errors.detach(), 2)
     sys.stdout = open(1, "w", encoding="utf-8", closefd=False)  # noqa: SIM115  # until the process ends
     sys.stderr = open(2, "w", encoding="utf-8", closefd=False, buffering=1, errors="backslashreplace")  # noqa: SIM115
@@ -72,8 +93,8 @@ def _run(program: str, arguments: list[str], environment: Mapping[str, str], fol
         atexit._run_exitfuncs()  # which processes of multiprocessing leave out
 
 
-class Errors:
-    """Where a process writes its errors: sent with it, as a descriptor of its own."""
+class Pipe:
+    """Where a process writes its errors, or what it prints: sent with it, as a descriptor of its own."""
 
     def __init__(self, descriptor: int) -> None:
         self.descriptor = descriptor
@@ -86,15 +107,17 @@ def _received(sent: Any) -> Any:
     return sent
 
 
-def forked(program: str, *arguments: str, environment: Mapping[str, str]) -> Forked:
-    """`python -m program arguments…`, here and now."""
+def forked(program: str, *arguments: str, environment: Mapping[str, str], printed: bool = False) -> Forked:
+    """`python -m program arguments…`, here and now; what it prints is lost, unless it is asked for."""
     context = get_context("forkserver")
     context.set_forkserver_preload(PRELOADED)
-    read, write = os.pipe()
-    given = (program, list(arguments), dict(environment), os.getcwd(), Errors(write))
+    pipes = [os.pipe() for _ in range(1 + printed)]
+    ends = [Pipe(write) for _, write in pipes]
+    given = (program, list(arguments), dict(environment), os.getcwd(), ends[0], ends[1] if printed else None)
     try:
         process = context.Process(target=_run, args=given, daemon=True)
         process.start()
     finally:
-        os.close(write)
-    return Forked(process, os.fdopen(read, encoding="utf-8", errors="replace"))
+        for _, write in pipes:
+            os.close(write)
+    return Forked(process, *(os.fdopen(read, encoding="utf-8", errors="replace") for read, _ in pipes))

@@ -8,7 +8,6 @@ from __future__ import annotations
 import json
 import logging
 import os
-import subprocess
 import sys
 import threading
 import warnings
@@ -17,21 +16,19 @@ from pathlib import Path
 from typing import Any, Final
 
 import discreet
-
-ROOT: Final = Path(__file__).parents[2]
-
-
-def start(scenario: str, policy: Path, *arguments: object) -> subprocess.Popen[str]:
-    """With all warnings; but memory is not watched, which would take a fifth of the time."""
-    command = [sys.executable, "-X", "dev", "-m", "tests.curator.children", scenario, str(policy), *map(str, arguments)]
-    given = {**os.environ, "PYTHONMALLOC": "pymalloc"}
-    return subprocess.Popen(command, cwd=ROOT, env=given, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+from tests.forked import Forked, forked
 
 
-def heard(process: subprocess.Popen[str]) -> tuple[Any, str]:
+def start(scenario: str, policy: Path, *arguments: object) -> Forked:
+    """With all warnings."""
+    words = scenario, str(policy), *map(str, arguments)
+    return forked("tests.curator.children", *words, environment=os.environ, printed=True)
+
+
+def heard(process: Forked) -> tuple[Any, str]:
     """What it found, and all that it said."""
     said, complained = process.communicate(timeout=120)
-    assert process.returncode == 0, complained
+    assert process.poll() == 0, complained
     return json.loads(said.splitlines()[-1]), said + complained
 
 
