@@ -56,6 +56,7 @@ PARTS: Final[dict[str, Part]] = {
     "federated": Part("Federated training", 240),
     "stream": Part("Pipelines that compete for blocks", 240),
     "validation": Part("Models that a test accepts", 120),
+    "lab": Part("Attacks of the lab", 420),
     "learn_classes": _fits("Models: classes", 300, "classes", "Adult;delays;breast cancer"),
     "learn_numbers": _fits("Models: numbers", 240, "numbers", "diamonds;diabetes"),
     "learn_clusters": _fits("Models: groups and components", 240, "clusters", "sizes of diamonds;blobs, 5 features"),

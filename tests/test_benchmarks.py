@@ -232,8 +232,3 @@ def test_an_answer_without_its_error_stops_the_watch(monkeypatch: pytest.MonkeyP
         first_minute._serving([sys.executable, "-c", ""], tmp_path),
     ):
         pass
-
-
-def test_guides_have_the_number_of_their_file_in_their_title() -> None:
-    for path in (ROOT / "docs" / "guide").glob("[0-9]*.md"):
-        assert path.read_text("utf-8").startswith(f"# {int(path.name[:2])} · "), path.name

@@ -300,6 +300,30 @@ def test_no_page_shuts_anybody_out_and_all_fit_a_phone(browser: Browser, running
     assert found == {}
 
 
+@pytest.mark.parametrize("script", later([False, True]), ids=["plain", "script"])
+def test_documents_of_a_server_are_read_and_searched_by_everybody(
+    browser: Browser, running: Running, script: bool
+) -> None:
+    """Nobody is signed in; from the overview one click to a section, one to a page; a search leads there, too."""
+    with tab(browser, running, script=script, bypass=script) as page:
+        page.goto("/docs")
+        page.get_by_role("heading", name="Tutorial").get_by_role("link").click()
+        page.get_by_role("main").get_by_role("link", name="18 · Releases").first.click()
+        expect(page.get_by_role("heading", level=1)).to_contain_text("Releases")
+        page.get_by_role("searchbox").fill("partition selection")
+        page.get_by_role("button", name="Search").click()
+        page.wait_for_url("**/docs/search?q=*")
+        found = page.locator(".hits > li")
+        expect(found.first).to_be_visible()
+        if script:
+            for path in ("/docs", "/docs/guide", "/docs/reference/policy", "/docs/search?q=clamp"):
+                page.goto(path)
+                assert (path, barriers(page), overflowing(page)) == (path, [], [])
+        else:
+            found.first.get_by_role("link").click()
+            expect(page.locator("article h1")).to_be_visible()
+
+
 def test_reports_shut_nobody_out(browser: Browser, running: Running) -> None:
     lab_page = report({EXPERIMENTS["inversion"]: hostile_outcome()}, seed=1)
     reports = iter((audit_page(audit_policy(read(running.policy), most=1)), lab_page))
