@@ -244,7 +244,7 @@ def test_errors_follow_the_bounds_from_the_text_alone(clinic: AtDesk, owner: Vis
         assert found.status_code == 200, found.text
         shown, beside = found.text.split("<div hidden>")  # the box, and what stands beside each column
         box, field = (
-            [float(each.replace(",", "")) for each in re.findall(r"± ([\d.,]*\d)", text)] for text in (shown, beside)
+            [float(each.replace(",", "")) for each in re.findall(r"±\s([\d.,]*\d)", text)] for text in (shown, beside)
         )
         assert box[1:] == field
         return box

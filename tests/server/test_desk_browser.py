@@ -37,6 +37,10 @@ def test_from_files_to_the_owners_page(browser: Browser, running: Running) -> No
         fine(page)
         page.get_by_role("button", name="Next").click()
         page.get_by_label("Rows of one unit").fill("2")
+        for more in ("How the file is written", "It grows"):
+            page.get_by_text(more).click()
+        expect(page.get_by_label("Between fields stand")).to_contain_text("commas, as the first line looks")
+        fine(page)
         page.get_by_label("Values with line breaks").select_option("no")
         page.get_by_role("button", name="Next").click()
         page.wait_for_url("**/columns/0")

@@ -92,6 +92,8 @@ def test_other_separators_are_other_columns_and_nothing_else_is_taken(owner: Vis
     assert found.status_code == 200
     assert "are read anew" in found.text
     assert "kunde_nr|betrag|anteil" in found.text
+    found = send(owner, f"{draft}/units", apart_0="\t", **{**known, "unit_0": "row"})
+    assert '<option value="\t" selected>tabs</option>' in found.text
     found = send(owner, f"{draft}/units", apart_0="|", **{**known, "unit_0": "row"})
     assert "the column kunde_nr" in found.text
     assert went(send(owner, f"{draft}/units", apart_0="|", **known)).endswith("/columns/0")
@@ -253,6 +255,12 @@ def test_bounds_that_queries_find_by_themselves(owner: Visitor, clinic: AtDesk) 
     went(columns(owner, f"{draft}/columns/0", cost, implicit="1"))
     assert "implicit_bounds = true" in owner.get(f"{draft}/review").text
     assert re.search(r'name="implicit" value="1" checked', owner.get(f"{draft}/columns/0").text)
+    went(send(owner, f"{draft}/units", **{**known, "unit_0": "public"}))
+    page = owner.get(f"{draft}/columns/0").text
+    assert "public, as the whole table is" in page
+    assert "partition selection" not in page
+    assert hidden(owner.get(f"{draft}/columns/0"), "implicit") == "1", "what was decided for others stays"
+    went(send(owner, f"{draft}/units", **known))
     went(columns(owner, f"{draft}/columns/0", cost))
     assert "implicit_bounds" not in owner.get(f"{draft}/review").text
     assert hidden(owner.get(f"{draft}/columns/0"), "revision")

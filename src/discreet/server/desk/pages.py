@@ -188,6 +188,7 @@ class Columns:
     """The tables that are not left out, by number."""
     implicit: bool = False
     """Whether bounds that nobody states are found by each query."""
+    is_public: bool = False
 
     @property
     def is_good(self) -> bool:
@@ -244,7 +245,7 @@ def _columns_of(draft: Draft, number: int, form: Mapping[str, str] | None, cost:
     made, fields = declarations(with_ends(fields, decided.get("stream")))
     fields, worth = _judged(draft, table.name, fields, made, cost)
     implicit = bool(draft.decisions.get("implicit_bounds")) if form is None else "implicit" in form
-    return Columns(number, table.name, unit, fields, worth, made, tables_left, implicit)
+    return Columns(number, table.name, unit, fields, worth, made, tables_left, implicit, bool(decided.get("public")))
 
 
 def _implicit(decisions: Mapping[str, Any], *, allowed: bool) -> dict[str, Any]:
