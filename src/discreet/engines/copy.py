@@ -61,8 +61,10 @@ from discreet.policy.layout import (
     key_rank,
     mask_type,
     ranked_keys,
-    ranked_pairs,
     row_in_key,
+    seen_columns,
+    seen_count,
+    seen_keys,
     steps_of,
     stored_steps,
 )
@@ -70,7 +72,7 @@ from discreet.quoting import literal, name, whole_steps
 
 LOOK: Final = 0.2
 """Seconds between looks at how far a statement is."""
-LAYOUT: Final = 10
+LAYOUT: Final = 11
 """Counts up when copies made before can no longer be used."""
 INSIDE: Final = 2
 """The same for copies inside of databases."""
@@ -292,7 +294,8 @@ def ranked(rows: str, table: Table, key: str, hashing: str = OWN) -> str:
     ranks = [_key_rank(column, over) for column, over in orders.items()]
     masks = [] if kind is None else [_key_mask(column, over, kind) for column, over in orders.items()]
     within = [_row_in_key(column.name, kind) for column in keys if table.max_rows_per_group < table.max_rows]
-    pairs = [f"{pair_rank(table, *pair, kind or '')} AS {name(stored)}" for pair, stored in ranked_pairs(table).items()]
+    seen = [f"{by_rows(table, keys, kind or '')[0]} AS {name(stored)}" for stored, keys in seen_columns(table).items()]
+    seen += [f"{by_rows(table, (key,), kind or '')[1]} AS {name(seen_count(key))}" for key in seen_keys(table)]
     steps = [_in_steps(column) for column in table.columns.values() if stored_steps(column)]
     texts = [f"CAST({column} AS VARCHAR) AS {column}" if column in coded else column for column in declared]
     columns = ", ".join([*block, name(UNIT), name(ROW), *ranks, *masks, *texts, *steps])
@@ -303,7 +306,7 @@ def ranked(rows: str, table: Table, key: str, hashing: str = OWN) -> str:
             SELECT *, ({before}row_number() OVER (PARTITION BY {name(UNIT)} ORDER BY {order}))::INTEGER AS {name(ROW)}
             FROM typed QUALIFY {name(ROW)} <= {table.max_rows}
         )
-        SELECT {", ".join(["*", *within, *pairs])} FROM (SELECT {columns} FROM ranked) ORDER BY {name(UNIT)}
+        SELECT {", ".join(["*", *within, *seen])} FROM (SELECT {columns} FROM ranked) ORDER BY {name(UNIT)}
     """
 
 
@@ -356,19 +359,21 @@ def _key_mask(column: str, over: str, kind: str) -> str:
     return f"(bit_or({bit}) OVER ({window}))::{kind} AS {name(key_mask(column))}"
 
 
-def pair_rank(table: Table, first: str, second: str, kind: str) -> str:
-    """The rank of two keys together among those of the unit, in the order of their first rows; NULL without a key.
+def by_rows(table: Table, keys: Sequence[str], kind: str) -> tuple[str, str]:
+    """The rank of one key, or of several together, among those of the unit, in the order of their first rows, NULL
+    without a key; and how many the unit has.
 
-    Theorem  It is what choosing by masks would count: pairs of the unit whose first rows come before that of this one.
-    Proof    `rep` is the bit of the pair's first row (`layout.mask_type`), and the OR over the unit's rows that have
-             both keys has one bit for each pair. Rows of a pair have a key or lack one together.
+    Theorem  It is what choosing by masks would count: groups of the unit whose first rows come before that of this one.
+    Proof    `rep` is the bit of the group's first row (`layout.mask_type`), and the OR over the unit's rows that have
+             all keys has one bit for each group. Rows of a group have a key or lack one together.
     """
-    mask = f"({name(key_mask(first))} & {name(key_mask(second))})"
+    mask = "(" + " & ".join(name(key_mask(key)) for key in keys) + ")"
     rep = f"xor({mask}, {mask} & ({mask} - 1::{kind}))"
-    needed = [f"{name(each)} IS NOT NULL" for each in (first, second) if not table.columns[each].nullable]
+    needed = [f"{name(key)} IS NOT NULL" for key in keys if not table.columns[key].nullable]
     there = " AND ".join(needed) or "true"
     every = f"(bit_or(CASE WHEN {there} THEN {rep} END) OVER (PARTITION BY {name(UNIT)}))"
-    return f"(CASE WHEN {there} THEN bit_count({every} & ({rep} - 1::{kind})) + 1 END)::INTEGER"
+    rank = f"(CASE WHEN {there} THEN bit_count({every} & ({rep} - 1::{kind})) + 1 END)::INTEGER"
+    return rank, f"COALESCE(bit_count({every}), 0)::INTEGER"
 
 
 def _in_steps(column: Column) -> str:

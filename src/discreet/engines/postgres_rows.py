@@ -6,7 +6,7 @@ that the policy declares, or one that holds the same values: what a text means a
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Final
 
@@ -21,12 +21,15 @@ from discreet.policy.engines import MD5, OWN
 from discreet.policy.layout import (
     ROW,
     UNIT,
+    copied_columns,
     key_mask,
     key_rank,
     mask_type,
     ranked_keys,
-    ranked_pairs,
     row_in_key,
+    seen_columns,
+    seen_count,
+    seen_keys,
     steps_of,
     stored_steps,
 )
@@ -208,10 +211,31 @@ def ranked(rows: str, table: Table, hashing: str = OWN) -> str:
     if table.max_rows_per_group < table.max_rows:
         columns += [_row_in_key(column) for column in keys]
     rows = f"SELECT {', '.join(columns)} FROM ({first}) AS t WHERE {row} <= {table.max_rows}"
-    pairs = [f"{_pair_rank(table, *pair)} AS {stored}" for pair, stored in ranked_pairs(table).items()]
-    if pairs:
-        rows = f"SELECT *, {', '.join(pairs)} FROM ({rows}) AS t"
-    return f"{rows} ORDER BY {unit}, {row}"
+    seen = [f"{_by_rows(table, keys)[0]} AS {identifier(stored)}" for stored, keys in seen_columns(table).items()]
+    seen += [f"{_by_rows(table, (key,))[1]} AS {identifier(seen_count(key))}" for key in seen_keys(table)]
+    if seen:
+        rows = f"SELECT {', '.join(seen)}, t.* FROM ({rows}) AS t"
+    return f"SELECT {', '.join(_narrow(table))} FROM ({rows}) AS t ORDER BY {unit}, {row}"
+
+
+def _narrow(table: Table) -> list[str]:
+    """The columns of the copy, ranks and masks in types that just hold them, those of fixed width first: a scan takes
+    less time for each row the fewer bytes it has, and the fewer texts stand before what it looks at.
+
+    Theorem  Nothing overflows. Proof: ranks are at most `max_rows`, and masks have a bit for each of as many rows; what
+             queries compute of them they compute with constants of 64 bits.
+    """
+    rank = "int2" if table.max_rows < 2**15 else "int8"
+    mask = "int4" if table.max_rows < 32 else "int8"
+    kept = {UNIT: "", **dict.fromkeys(table.columns, "")}
+    kept |= {steps_of(column.name): "" for column in table.columns.values() if stored_steps(column)}
+    types = {column: kept.get(column, rank) for column in copied_columns(table)}
+    if mask_type(table) is not None:
+        types |= dict.fromkeys(map(key_mask, ranked_keys(table)), mask)
+    texts = {UNIT, *(column.name for column in table.columns.values() if column.kind is Kind.TEXT)}
+    order = sorted(types, key=lambda column: (column in texts, ["", "int8", "int4", "int2"].index(types[column])))
+    casts = {column: f"{identifier(column)}::{types[column]}" if types[column] else "" for column in order}
+    return [f"{cast} AS {identifier(column)}" if cast else identifier(column) for column, cast in casts.items()]
 
 
 def _hash(hashing: str, *values: str) -> str:
@@ -247,14 +271,15 @@ def _key_mask(column: str, over: str) -> str:
     return f"bit_or('1'::int8 << ({name(ROW)} - 1)::int4) OVER ({over}) AS {identifier(key_mask(column))}"
 
 
-def _pair_rank(table: Table, first: str, second: str) -> str:
-    """The rank of two keys together, as `copy.pair_rank` has it."""
-    mask = f"({identifier(key_mask(first))} & {identifier(key_mask(second))})"
+def _by_rows(table: Table, keys: Sequence[str]) -> tuple[str, str]:
+    """The rank of keys by their first rows, and how many the unit has, as `copy.by_rows` has them."""
+    mask = "(" + " & ".join(identifier(key_mask(key)) for key in keys) + ")"
     rep = f"({mask} # ({mask} & discreet_bits_below({mask}, 1)))"
-    needed = [f"{identifier(each)} IS NOT NULL" for each in (first, second) if not table.columns[each].nullable]
+    needed = [f"{identifier(each)} IS NOT NULL" for each in keys if not table.columns[each].nullable]
     there = " AND ".join(needed) or "true"
     every = f"(bit_or(CASE WHEN {there} THEN {rep} END) OVER (PARTITION BY {name(UNIT)}))"
-    return f"CASE WHEN {there} THEN bit_count(({every} & discreet_bits_below({rep}, 1))::bit(64)) + 1 END"
+    rank = f"CASE WHEN {there} THEN bit_count(({every} & discreet_bits_below({rep}, 1))::bit(64)) + 1 END"
+    return rank, f"COALESCE(bit_count({every}::bit(64)), 0)"
 
 
 def _row_in_key(column: Column) -> str:

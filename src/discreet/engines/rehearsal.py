@@ -51,10 +51,12 @@ class Layout(NamedTuple):
     digest: str
     engine: str
     hashing: str
+    pairs: bool
 
     @classmethod
     def of(cls, policy: Policy, digest: str) -> Layout:
-        return cls(os.getpid(), digest.partition(BLOCKS)[0], policy.engine, policy.hashing)
+        pairs = any(table.pairs for table in policy.tables.values())
+        return cls(os.getpid(), digest.partition(BLOCKS)[0], policy.engine, policy.hashing, pairs)
 
 
 class EmptyTables:

@@ -92,10 +92,37 @@ def ranked_pairs(table: Table) -> dict[tuple[str, str], str]:
 
     Where a database computes: there to choose groups by masks takes a join on units, which takes most of the time.
     """
-    keys = ranked_keys(table)[:MOST_PAIRED] if table.pairs and mask_type(table) is not None else ()
-    if table.max_groups >= table.max_rows:
-        return {}
+    keys = seen_keys(table)
     return {(keys[i], keys[j]): f"_discreet_pair_{i}_{j}" for i in range(len(keys)) for j in range(i + 1, len(keys))}
+
+
+def seen_keys(table: Table) -> tuple[str, ...]:
+    """The key columns of which the copy stores the rank by first rows (`seen_rank`) and how many keys a unit has.
+
+    Theorem  After a filter, a group whose rank is at most k is among the first k of its unit that are left; so is each
+             group of a unit that has k groups at most.
+    Proof    The groups that are left come in the order of their first rows, left or not (`mask_type`). Before a group
+             of rank r there are r - 1 groups in all, and so no more than that are left.
+    """
+    if not table.pairs or table.max_groups >= table.max_rows or mask_type(table) is None:
+        return ()
+    return ranked_keys(table)[:MOST_PAIRED]
+
+
+def seen_columns(table: Table) -> dict[str, tuple[str, ...]]:
+    """All columns that rank keys or pairs by their first rows, each with the keys that it ranks."""
+    pairs = {stored: pair for pair, stored in ranked_pairs(table).items()}
+    return {**{seen_rank(key): (key,) for key in seen_keys(table)}, **pairs}
+
+
+def seen_rank(column: str) -> str:
+    """The column that ranks the keys of this one among its unit's keys by their first rows; NULL without a key."""
+    return f"_discreet_seen_{column}"
+
+
+def seen_count(column: str) -> str:
+    """The column that says how many keys its unit has in this one."""
+    return f"_discreet_many_{column}"
 
 
 MASKS: Final = {8: "UTINYINT", 16: "USMALLINT", 32: "UINTEGER", 64: "UBIGINT"}
@@ -126,6 +153,7 @@ def copied_columns(table: Table) -> dict[str, str]:
     ranks = [key_rank(column) for column in keys]
     if table.max_rows_per_group < table.max_rows:
         ranks += [row_in_key(column) for column in keys]
+    ranks += [stored(column) for stored in (seen_rank, seen_count) for column in seen_keys(table)]
     ranks += ranked_pairs(table).values()
     kind = mask_type(table)
     masks = {} if kind is None else {key_mask(column): kind for column in keys}

@@ -185,7 +185,9 @@ class Table:
     blocks: tuple[tuple[int, int], ...] | None = None
     """Of a stream: which blocks a query reads, as ranges of numbers. A policy file names none."""
     pairs: bool = False
-    """Whether its copy ranks pairs of keys as well (`layout.ranked_pairs`)."""
+    """Whether its copy ranks pairs of keys as well (`layout.ranked_pairs`), and keys by their first rows."""
+    apart: bool = False
+    """Whether the rows of its copy lie on several machines: to join them moves them."""
 
     @property
     def is_public(self) -> bool:

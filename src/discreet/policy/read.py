@@ -16,7 +16,7 @@ from typing import Any, Final
 from discreet.policy.columns import read_columns
 from discreet.policy.databases import SCHEMA, read_schema, read_url
 from discreet.policy.document import absolute, content, document, label
-from discreet.policy.engines import DUCKDB, OWN, check_engine, read_engine, read_hash
+from discreet.policy.engines import DUCKDB, OWN, SPARK, check_engine, read_engine, read_hash
 from discreet.policy.model import (
     Budget,
     Column,
@@ -160,7 +160,9 @@ def parsed(raw: Mapping[str, Any], path: Path) -> Policy:
     engine = top.get("engine", DUCKDB)
     check_engine(section, engine, tables, schema="engine_schema" in top)
     if engine != DUCKDB or top.get("hash", OWN) != OWN:  # all engines choose alike: DuckDB stores what the others do
-        tables = {label: replace(table, pairs=table.stream is None) for label, table in tables.items()}
+        tables = {
+            label: replace(table, pairs=table.stream is None, apart=engine == SPARK) for label, table in tables.items()
+        }
     analysts = _analysts(section.at("analysts"), top.get("analysts", {}), budget.get("epsilon"))
     state = file.parent / top.get("state", f"{file.stem}.discreet")
     check_state(section, state, file, tables.values())

@@ -6,7 +6,8 @@ Proof    By ranks, where nothing was left out since they were stored: the keys w
          By bits: `bit` is one bit of a word, in one unit the same for rows with the same keys and another one for
          others (`policy.layout.mask_type`; `_SLOT` for listed keys; `_place` for ranks). So the OR of the bits of a
          unit's rows has one bit for each group that the unit has here, and a row stays iff fewer than `groups` of them
-         are lower than its own: these are the lowest ones. Where some groups have no bit (`_place`), they come after
+         are lower than its own: these are the lowest ones, also where ranks by first rows say which rows need not be
+         looked at (`_without`). Where some groups have no bit (`_place`), they come after
          all that have one, by windows. By the ranks of what keys are computed of: `merging` has the proof.
          By windows: the dense rank in an order that is a function of unit and keys.
          The window for rows in a group counts in the total order of the unit's rows, after groups were chosen.
@@ -30,6 +31,7 @@ from discreet.composed import Sql, joined, listed, literal, name, sql
 from discreet.sql import merging
 from discreet.sql.keys import GroupKey, PublicKey
 from discreet.sql.nodes import Field, Node
+from discreet.sql.nodes.filter import Filter
 from discreet.sql.nodes.node import ONE, labelled
 from discreet.sql.nodes.scan import SECRET, Scan, hashed, row_number, where
 
@@ -43,6 +45,7 @@ FIRST: Final = name("first")
 _BIT: Final = name("bit")
 _RANK: Final = name("r")
 _NUMBER: Final = name("number")
+_RANKED: Final = (name("seen"), name("many"))
 
 
 @dataclass(frozen=True)
@@ -72,7 +75,7 @@ class Bounding:
     @property
     def marks(self) -> bool:
         """Whether rows that do not count are only marked."""
-        return self._bit is not None and self.rows_per_group is None
+        return self._bit is not None and self._seen is None and self.rows_per_group is None
 
     def marked(self, columns: Iterable[Sql], *, ordered: bool = False, first: bool = False) -> Sql:
         """As `rows`; where it `marks`, all rows, and whether each counts: to drop them later may take less time.
@@ -96,7 +99,8 @@ class Bounding:
             rows = self._passing(columns, [], order=order)
         if last:
             return rows
-        return self._first_rows(rows if self._bit is None else self._chosen(rows), first=first)
+        marked = self._bit is not None and self._seen is None
+        return self._first_rows(self._chosen(rows) if marked else rows, first=first)
 
     @property
     def grouped(self) -> list[Sql]:
@@ -150,7 +154,8 @@ class Bounding:
         """Conditions on stored ranks that do all of it; None if it takes more than that."""
         if self.groups is None and self.rows_per_group is None:
             return []
-        if self.groups is not None and self.rows_per_group is None and self._pair is not None:
+        whole = isinstance(self.child, Scan) and all(field.whole for field in self._fields)
+        if self.groups is not None and self.rows_per_group is None and self._pair is not None and whole:
             return [sql("{} <= {}", self._pair, literal(self.groups))]
         field = self.keys[0].field if len(self.keys) == 1 else None
         if field is None or field.rank is None or not field.whole:
@@ -163,8 +168,15 @@ class Bounding:
     @cached_property
     def _pair(self) -> Sql | None:
         """The stored rank of two keys together; None if there is none."""
-        fields = [key.field for key in self.keys]
-        return self.child.pair_rank(fields) if isinstance(self.child, Scan) else None
+        rows = self.child
+        while isinstance(rows, Filter):
+            rows = rows.child
+        return rows.pair_rank(self._fields) if isinstance(rows, Scan) and len(self._fields) == len(self.keys) else None
+
+    @property
+    def _fields(self) -> list[Field]:
+        """The columns that keys are, those that are some."""
+        return [key.field for key in self.keys if key.field is not None]
 
     # bits
 
@@ -261,7 +273,13 @@ class Bounding:
         else:
             codes = self._codes if self._masks is None else []
             slow = slow or not all(key.field is not None and key.field.whole for key in self.keys)
-            rows = self._passing([*columns, sql("{} AS {}", bit, _BIT), *labelled(codes, "code")], [], order=order)
+            seen = (
+                [] if self._seen is None else [sql("{} AS {}", *pair) for pair in zip(self._seen, _RANKED, strict=True)]
+            )
+            more = [sql("{} AS {}", bit, _BIT), *seen, *labelled(codes, "code")]
+            rows = self._passing([*columns, *more], [], order=order)
+        if self._seen is not None:
+            return self._without(rows, slow=slow)
         groups = sql("SELECT {0} AS v, bit_or({1}) AS f FROM b GROUP BY {0}", UNIT, _BIT)
         held = sql(
             "b AS {} ({}), j AS NOT MATERIALIZED (SELECT * FROM b JOIN ({}) ON {} = v)",
@@ -276,6 +294,45 @@ class Bounding:
             "WITH {0} SELECT *, {1} FROM j WHERE {2} IS NOT NULL"
             " UNION ALL SELECT *, {3} <= {4} AS {5} FROM j WHERE {2} IS NULL AND {4} > 0",
             held, test, _BIT, rank, left, CHOSEN,
+        )  # fmt: skip
+
+    @cached_property
+    def _seen(self) -> tuple[Sql, Sql] | None:
+        """The rank of a row's group by first rows, and a bound of how many its unit has, stored before rows were left
+        out; None if they are not, or masks do not tell groups apart."""
+        if self._masks is None or self.groups is None or self._ranks is not None:
+            return None
+        told = [key.field for key in self.keys if key.field is not None and not self._is_single(key)]
+        many = [field.many for field in told if field.many is not None]
+        if len(many) < len(told):
+            return None
+        if len(told) == 1 and told[0].seen is not None:
+            return told[0].seen, many[0]
+        return None if self._pair is None or len(told) != 2 else (self._pair, sql("({} * {})", *many))
+
+    def _without(self, rows: Sql, *, slow: bool) -> Sql:
+        """Rows without those whose group comes too late, which are looked up only where that is possible at all.
+
+        Theorem  These are the rows that masks choose.
+        Proof    A group comes too late iff the bits of `groups` others of its unit that are here are lower. Then its
+                 rank by first rows is above `groups`, the unit has more groups than that, here (HAVING) and in all
+                 (`layout.seen_keys`); of two keys it has at most the product of how many it has of each.
+        """
+        most, (seen, many) = literal(self.groups), _RANKED
+        crowded = sql(
+            "SELECT {0} AS v, bit_or({1}) AS f FROM b WHERE {2} > {3} GROUP BY {0} HAVING bit_count(bit_or({1})) > {3}",
+            UNIT, _BIT, many, most,
+        )  # fmt: skip
+        late = sql("bit_count(f & ({} - 1)) >= {}", _BIT, most)
+        held = sql("b AS {} ({})", sql("MATERIALIZED" if slow else "NOT MATERIALIZED"), rows)
+        if not any(field.apart for field in self._fields):
+            on = sql("v = CASE WHEN {} > {} THEN {} END AND {}", seen, most, UNIT, late)
+            return sql("WITH {} SELECT * FROM b ANTI JOIN ({}) AS c ON {}", held, crowded, on)
+        some = sql("SELECT * FROM b WHERE {} > {}", seen, most)  # rows of other groups stay where they are
+        return sql(
+            "WITH {0} SELECT * FROM b WHERE COALESCE({1} <= {2}, TRUE)"
+            " UNION ALL SELECT * FROM ({3}) AS l ANTI JOIN ({4}) AS c ON v = {5} AND {6}",
+            held, seen, most, some, crowded, UNIT, late,
         )  # fmt: skip
 
     @property

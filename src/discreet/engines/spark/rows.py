@@ -9,8 +9,9 @@ the same values: what a text means as a number differs between engines.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import reduce
 from typing import Any, Final
 
 from discreet.engines import text
@@ -31,8 +32,10 @@ from discreet.policy.layout import (
     key_rank,
     mask_type,
     ranked_keys,
-    ranked_pairs,
     row_in_key,
+    seen_columns,
+    seen_count,
+    seen_keys,
     steps_of,
     stored_steps,
 )
@@ -213,23 +216,25 @@ def ranked(rows: Any, table: Table, key: str, policy: Policy) -> Any:
         if stored_steps(column):
             columns[steps_of(column.name)] = _in_steps(column)
     rows = rows.select(*(value.alias(label) for label, value in columns.items()))
-    for pair, stored in ranked_pairs(table).items():
-        rows = rows.withColumn(stored, _pair_rank(table, *pair))
-    return rows
+    seen = {stored: _by_rows(table, keys)[0] for stored, keys in seen_columns(table).items()}
+    seen |= {seen_count(key): _by_rows(table, (key,))[1] for key in seen_keys(table)}
+    return rows.withColumns(seen) if seen else rows
 
 
-def _pair_rank(table: Table, first: str, second: str) -> Any:
-    """The rank of two keys together, as `copy.pair_rank` has it."""
+def _by_rows(table: Table, keys: Sequence[str]) -> tuple[Any, Any]:
+    """The rank of keys by their first rows, and how many the unit has, as `copy.by_rows` has them."""
     from pyspark.sql import Window
     from pyspark.sql import functions as f
 
-    mask = _column(key_mask(first)).bitwiseAND(_column(key_mask(second)))
+    masks = [_column(key_mask(key)) for key in keys]
+    mask = reduce(lambda some, other: some.bitwiseAND(other), masks)
     rep = mask.bitwiseXOR(mask.bitwiseAND(_below(mask)))
     there = f.lit(True)
-    for each in (first, second):
+    for each in keys:
         there = there if table.columns[each].nullable else there & _column(each).isNotNull()
     every = f.bit_or(f.when(there, rep)).over(Window.partitionBy(f.col(UNIT)))
-    return f.when(there, (f.bit_count(every.bitwiseAND(_below(rep))) + 1).cast("bigint"))
+    rank = f.when(there, (f.bit_count(every.bitwiseAND(_below(rep))) + 1).cast("bigint"))
+    return rank, f.coalesce(f.bit_count(every).cast("bigint"), f.lit(0).cast("bigint"))
 
 
 def _below(bits: Any) -> Any:

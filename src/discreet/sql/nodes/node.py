@@ -30,6 +30,12 @@ class Field:
     """The private table and column that it is."""
     mask: Sql | None = None
     """Which rows of the unit have the same key (`policy.layout.mask_type`)."""
+    seen: Sql | None = None
+    """The key's rank among those of its unit, by their first rows in the order of the mask, here or not."""
+    many: Sql | None = None
+    """How many keys the unit has, here or not."""
+    apart: bool = False
+    """Whether rows lie on several machines (`Table.apart`)."""
     below: Sql | None = None
     """The bits of the unit's rows before this one, in the order of the mask; None unless all of them are here, once."""
     side: str = ""
@@ -47,10 +53,11 @@ class Field:
 
     def under(self, label: str, expr: Expr) -> Field:
         """The same where this expression, and beside it what `stored` gives, have names with this label."""
-        rank, nth, mask, below, steps = (
+        rank, nth, mask, seen, many, below, steps = (
             None if part is None else name(f"{label}_{kind}") for kind, part in self._parts()
         )
-        return replace(self, expr=replace(expr, stored=steps), rank=rank, nth=nth, mask=mask, below=below)
+        expr = replace(expr, stored=steps)
+        return replace(self, expr=expr, rank=rank, nth=nth, mask=mask, seen=seen, many=many, below=below)
 
     def thinned(self) -> Field:
         """Where rows are left out by their values: ranks tell keys apart, and count keys that are not here as well."""
@@ -58,13 +65,16 @@ class Field:
 
     def extended(self) -> Field:
         """Where rows may lack it: NULL is then more than one thing."""
-        return replace(self, rank=None, nth=None, mask=None, below=None, whole=False, single=False)
+        gone = replace(self, rank=None, nth=None, mask=None, seen=None, many=None, below=None)
+        return replace(gone, whole=False, single=False)
 
     def _parts(self) -> tuple[tuple[str, Sql | None], ...]:
         return (
             ("rank", self.rank),
             ("nth", self.nth),
             ("mask", self.mask),
+            ("seen", self.seen),
+            ("many", self.many),
             ("below", self.below),
             ("steps", self.expr.stored),
         )

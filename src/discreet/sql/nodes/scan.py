@@ -17,6 +17,9 @@ from discreet.policy.layout import (
     ranked_keys,
     ranked_pairs,
     row_in_key,
+    seen_count,
+    seen_keys,
+    seen_rank,
     steps_of,
     stored_steps,
 )
@@ -71,18 +74,21 @@ class Scan:
             mask=name(key_mask(column.name)) if kind else None,
             below=sql("((1::{0} << CAST({1} - 1 AS {0})) - 1)", keyword(kind), name(ROW)) if kind and whole else None,
             whole=whole,
+            seen=name(seen_rank(column.name)) if column.name in seen_keys(self.table) else None,
+            many=name(seen_count(column.name)) if column.name in seen_keys(self.table) else None,
+            apart=self.table.apart,
         )
 
     def pair_rank(self, fields: Sequence[Field | None]) -> Sql | None:
-        """The rank of two keys together among those of the unit, if it is stored and all ranked rows are here.
+        """The rank of two keys together among those of the unit's ranked rows, if it is stored.
 
         Theorem  Rows of a unit with both keys have the same rank if and only if they have the same keys, and ranks are
                  1, 2, … without a gap. Rows that lack a key that cannot be NULL have none.
         Proof    The rank is one more than the number of pairs of the unit whose first row comes before that of this
-                 one: `copy.pair_rank` counts them by the bits of first rows, of which each pair has one of its own
+                 one: `copy.by_rows` counts them by the bits of first rows, of which each pair has one of its own
                  (`policy.layout.mask_type`).
         """
-        known = [field.column[1] for field in fields if field is not None and field.column is not None and field.whole]
+        known = [field.column[1] for field in fields if field is not None and field.column is not None]
         stored = ranked_pairs(self.table).get((min(known), max(known))) if len(known) == len(fields) == 2 else None
         return None if stored is None else name(stored)
 
