@@ -17,6 +17,7 @@ from typing import Any
 
 import discreet
 from benchmarks.figures import Figure, at_least, at_most, best_of
+from benchmarks.peers.environments import Failed, Peer, result
 from discreet.engines.spark.cluster import session
 from discreet.policy import Policy, read
 from discreet.policy.clusters import read_cluster
@@ -48,8 +49,12 @@ ROWS_OF = (
     "pmod(xxhash64(id, 3), 100000) / 100D AS cost",
 )
 TURNS = 7
+PATIENCE = 600
+"""Seconds that Tumult Analytics may take."""
+TUMULT = Peer("Tumult Analytics", "tumult", ("tmlt.analytics==0.21.0",))
+ONE_KEY = "counts of one key"
 QUERIES = {
-    "counts of one key": "SELECT ward, COUNT(*) AS n FROM visits GROUP BY ward",
+    ONE_KEY: "SELECT ward, COUNT(*) AS n FROM visits GROUP BY ward",
     "counts of two keys": "SELECT ward, kind, COUNT(*) AS n FROM visits GROUP BY ward, kind",
     "counts after a filter": "SELECT ward, COUNT(*) AS n FROM visits WHERE cost > 500 GROUP BY ward",
     "counts of two keys, filtered": "SELECT ward, kind, COUNT(*) AS n FROM visits WHERE cost > 500 GROUP BY 1, 2",
@@ -100,8 +105,29 @@ def _measured(spark: Any, folder: Path) -> Iterator[Figure]:
         yield at_least(
             f"{what}, DuckDB over Spark's copy", _s(there), f"{_s(bare)} Spark without bounds", bare / there, 1
         )
+        if what == ONE_KEY:
+            yield from _beside_tumult(place, ours, bare)
     for curator in curators.values():
         curator.close()
+
+
+def _beside_tumult(place: Path, ours: float, bare: float) -> Iterator[Figure]:
+    """Tumult Analytics over the same rows. It runs on an older Spark: each is compared with its own plain counts."""
+    found = result(TUMULT, "counts", place, PATIENCE)
+    if isinstance(found, Failed):
+        print(f"Tumult Analytics: {found.reason}")
+        return
+    theirs, plain = found["bounded"], found["plain"]
+    against = f"{_s(theirs)} Tumult Analytics"
+    yield at_least(f"{ONE_KEY}, beside Tumult Analytics", _s(ours), against, theirs / ours, 5)
+    times = f"{theirs / plain:.3g}× Tumult Analytics, of {_s(plain)} plain"
+    yield at_least(
+        "how often the plain counts, each on its own Spark",
+        f"{ours / bare:.3g}×",
+        times,
+        theirs * bare / plain / ours,
+        5,
+    )
 
 
 def _policy(folder: Path, place: Path, engine: str) -> Policy:
