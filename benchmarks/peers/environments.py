@@ -85,7 +85,9 @@ def _python(peer: Peer) -> Path:
 
 def _run(program: Path, *arguments: object, limit: float) -> str:
     command = [str(program), *map(str, arguments)]
-    return subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True, timeout=limit).stdout
+    own = {key: value for key, value in os.environ.items() if key != "PYTHONPATH"}  # packages of ours are not theirs
+    done = subprocess.run(command, cwd=ROOT, env=own, check=True, capture_output=True, text=True, timeout=limit)
+    return done.stdout
 
 
 def _reason(error: subprocess.CalledProcessError) -> str:

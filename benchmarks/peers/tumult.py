@@ -7,6 +7,7 @@ same counts without bounds is measured beside it, in turns.
 from __future__ import annotations
 
 import os
+import sys
 import time
 from pathlib import Path
 from typing import Any
@@ -30,6 +31,7 @@ TURNS = 3
 
 def counts(path: Path) -> dict[str, float]:
     """The least seconds of some turns: bounded and with noise, and plain."""
+    os.environ["PYSPARK_PYTHON"] = sys.executable
     spark = (
         SparkSession.builder.master("local[2]")
         .config("spark.driver.memory", "1g")

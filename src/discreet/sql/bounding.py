@@ -302,13 +302,13 @@ class Bounding:
         out; None if they are not, or masks do not tell groups apart."""
         if self._masks is None or self.groups is None or self._ranks is not None:
             return None
-        told = [key.field for key in self.keys if key.field is not None and not self._is_single(key)]
-        many = [field.many for field in told if field.many is not None]
-        if len(many) < len(told):
+        fields = [key.field for key in self.keys if key.field is not None and not self._is_single(key)]
+        many = [field.many for field in fields if field.many is not None]
+        if len(many) < len(fields):
             return None
-        if len(told) == 1 and told[0].seen is not None:
-            return told[0].seen, many[0]
-        return None if self._pair is None or len(told) != 2 else (self._pair, sql("({} * {})", *many))
+        if len(fields) == 1 and fields[0].seen is not None:
+            return fields[0].seen, many[0]
+        return None if self._pair is None or len(fields) != 2 else (self._pair, sql("({} * {})", *many))
 
     def _without(self, rows: Sql, *, slow: bool) -> Sql:
         """Rows without those whose group comes too late, which are looked up only where that is possible at all.
