@@ -36,10 +36,10 @@ class Row:
     @property
     def mark(self) -> str:
         """Whether it holds, in words."""
-        if self.ratio is None:
-            return "not compared"
         if self.to_hold == "–":
             return ""
+        if self.ratio is None:
+            return "not compared"
         return "holds" if self.held else "**does not hold**"
 
 
