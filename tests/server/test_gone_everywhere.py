@@ -1,7 +1,8 @@
 """Who is erased, and which texts are too old, is gone from every file of the state folder of a server that was used.
 
 Rows of a person, the text of a query, the name of a request, a saved query: each has a canary, and the auditor looks at
-all bytes of all files. Jobs and spans live in memory: what they leave on the disk would be found as well.
+all bytes of all files, and at what an operator's backend was told. Jobs live in memory: what they leave on the disk
+would be found as well.
 """
 
 from __future__ import annotations
@@ -27,10 +28,12 @@ from discreet.ledger import Grant, Ledger, Memory
 from discreet.ledger.memory import Journal
 from discreet.ledger.retention import Limits
 from discreet.policy import read
+from discreet.server.telemetry import Detail
 from tests.cli.runs import run, told
 from tests.curator.test_erasing import found
 from tests.server.running import POLICY, build
-from tests.server.visitor import Site, site
+from tests.server.test_telemetry import Watched
+from tests.server.visitor import Site
 
 PERSON, TEXT, KEY, SAVED = (f"{letter}{secrets.token_hex(20)}" for letter in "ptks")
 SQL = f"SELECT COUNT(*) AS n FROM patients WHERE zip = '{TEXT}'"
@@ -39,12 +42,14 @@ KEPT = POLICY.replace("[server]", '[retention]\nquestions = "90d"\nanswers = "1y
 
 
 @pytest.fixture
-def used(tmp_path: Path) -> Iterator[Site]:
+def used(tmp_path: Path) -> Iterator[Watched]:
     """A server that was asked in every way, while the person was in the data."""
     policy = build(tmp_path, patients=60, text=KEPT)
     people = tmp_path / "patients.csv"
     people.write_text(f"{people.read_text(encoding='utf-8')}{PERSON},50,A,{PERSON},1970-01-11\n", encoding="utf-8")
-    with site(policy) as made:
+    watched = Watched(policy, Detail.EXACT)
+    with closing(watched):
+        made = watched.site
         analyst = made.visitor("epidemiology")
         for sql in (COUNT, SQL):
             analyst.ask(sql)
@@ -53,7 +58,7 @@ def used(tmp_path: Path) -> Iterator[Site]:
         asked(made, "query", {"sql": SQL, "epsilon": 0.2}, KEY)
         asked(made, "batch", {"queries": [COUNT, SQL], "epsilon": 0.2})
         asked(made, "release", {"publication": "Facets", "sql": "patients", "epsilon": 0.2})
-        yield made
+        yield watched
 
 
 def asked(site: Site, what: str, body: dict[str, Any], key: str = "") -> None:
@@ -72,8 +77,10 @@ def later(patch: pytest.MonkeyPatch, days: int) -> None:
     patch.setattr(retention, "datetime", SimpleNamespace(now=lambda zone: datetime.now(zone) + timedelta(days=days)))
 
 
-def test_nothing_of_a_person_or_of_old_texts_is_left_in_any_file(used: Site, monkeypatch: pytest.MonkeyPatch) -> None:
-    policy = read(used.policy)
+def test_nothing_of_a_person_or_of_old_texts_is_left_in_any_file(
+    used: Watched, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    site, policy = used.site, read(used.site.policy)
     state, people = policy.state, policy.folder / "patients.csv"
     assert found(state, PERSON), "the auditor's eyes are good"
     assert {name for text in (TEXT, KEY, SAVED) for name in found(state, text)} >= {"saved.sqlite-wal"}
@@ -89,10 +96,13 @@ def test_nothing_of_a_person_or_of_old_texts_is_left_in_any_file(used: Site, mon
     done = curator.refresh()
     assert (done.retained.saved, done.retained.gone) == (1, True)
     assert [found(state, text) for text in (TEXT, KEY, SAVED)] == [[], [], []]
-    assert used.visitor("epidemiology").get("/data/hospital").status_code == 200
+    assert site.visitor("epidemiology").get("/data/hospital").status_code == 200
     assert any("request 2026-114" in str(event.fields) for event in curator.events())
-    run("ledger", "backup", used.policy, policy.folder / "after.sqlite")
+    run("ledger", "backup", site.policy, policy.folder / "after.sqlite")
     assert [found(policy.folder, each) for each in (PERSON, TEXT, KEY, SAVED)] == [[], [], [], []]
+    told = " ".join(span.to_json() for span in used.spans.get_finished_spans()) + str(used.figures())
+    assert "discreet.read" in told, "exact times were watched"
+    assert not any(each in told for each in (PERSON, TEXT, KEY, SAVED))
 
 
 def test_saved_queries_go_with_the_texts_unless_they_were_saved_again(
