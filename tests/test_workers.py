@@ -81,6 +81,7 @@ def test_everything_but_success_is_told(tmp_path: Path) -> None:
     assert "1 failed, 2 passed, 2 skipped, 1 xfailed, 2 errors" in said.splitlines()[-1], said
     told = ("assert 1 == 2", "ValueError: before", "ValueError: after", "what was printed")
     assert all(words in said for words in told), said
+    assert "the last of 2 workers ran alone for 0 s" in said
 
 
 def test_a_test_whose_process_dies_fails_and_the_others_are_run(tmp_path: Path) -> None:

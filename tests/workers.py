@@ -247,6 +247,14 @@ class Workers:
 
     def __init__(self, workers: int) -> None:
         self.workers = workers
+        self.ends: list[float] = []
+        """When each of them had nothing left."""
+
+    def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
+        """How long one worker ran alone at the end: then the other processors had nothing to do."""
+        *_, before, last = [0.0, 0.0, *sorted(self.ends)]
+        if len(self.ends) > 1:
+            terminalreporter.write_line(f"the last of {len(self.ends)} workers ran alone for {last - before:.0f} s")
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtestloop(self, session: pytest.Session) -> bool | None:
@@ -311,6 +319,7 @@ class Workers:
             config.hook.pytest_runtest_logreport(report=report)
 
     def _ended(self, session: pytest.Session, last: Last) -> None:
+        self.ends.append(time.monotonic())
         if last.error:
             raise RuntimeError(f"a worker could not go on:\n{last.error}")
         budget = session.config.pluginmanager.get_plugin(NAME)

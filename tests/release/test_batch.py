@@ -14,6 +14,7 @@ from discreet.audit.neighbours import neighbours
 from discreet.audit.replay import Replay, every_key
 from discreet.errors import BudgetExhausted, Refused
 from discreet.release.batch import Batch
+from discreet.release.recognised import renumbered
 from tests.release.cases import HEADS, POLICY, world
 from tests.sql.worlds import opened, policy_of
 
@@ -151,3 +152,10 @@ def test_a_curator_without_the_package_says_so() -> None:
         curator = Curator(policy, ledger, engine=Memory(policy, world(3)))
         with pytest.raises(Refused, match=r"discreet\.open"):
             curator.batch(COUNTS, epsilon=1)
+
+
+@pytest.mark.parametrize("most", [1, 5, 60, 10**6, 2**40])
+def test_cells_are_numbered_as_if_they_were_sorted(most: int) -> None:
+    for size in (1, 2, 30, 500):
+        codes = np.random.default_rng(size).integers(0, most, size)
+        assert np.array_equal(renumbered(codes), np.unique(codes, return_inverse=True)[1])

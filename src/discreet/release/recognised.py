@@ -35,6 +35,8 @@ COMPARISONS: Final = frozenset({"=", "<>", "<", "<=", ">", ">=", "BETWEEN", "IN"
 MOST_VALUES: Final = 2_000
 """Of one column."""
 MOST_CELLS: Final = 200_000
+SPARSE: Final = 8
+"""Codes that are so many times as large as they are many are sorted: a table over all of them would be larger."""
 
 
 @dataclass(frozen=True)
@@ -211,7 +213,7 @@ def _classes(groups: Sequence[Integers]) -> tuple[Integers, Integers]:
     counted = np.zeros(len(groups[0]), dtype=np.bool_)
     for each in groups:
         counted |= each >= 0
-        _, classes = np.unique(classes * (each.max() + 2) + each + 1, return_inverse=True)
+        classes = renumbered(classes * (each.max() + 2) + each + 1)
     _, firsts, numbers = np.unique(classes[counted], return_index=True, return_inverse=True)
     order = np.argsort(firsts)
     ranks = np.empty(len(order), dtype=np.int64)
@@ -219,6 +221,17 @@ def _classes(groups: Sequence[Integers]) -> tuple[Integers, Integers]:
     numbered = np.full(len(classes), -1, dtype=np.int64)
     numbered[counted] = ranks[numbers]
     return numbered, np.flatnonzero(counted)[firsts[order]]
+
+
+def renumbered(codes: Integers) -> Integers:
+    """Numbers from 0 on instead of these, in their order and without gaps; not sorted where they are not much larger
+    than they are many."""
+    most = int(codes.max()) + 1
+    if most > SPARSE * len(codes):
+        return np.unique(codes, return_inverse=True)[1]
+    present = np.zeros(most, dtype=np.bool_)
+    present[codes] = True
+    return (np.cumsum(present) - 1)[codes]
 
 
 def _axes(node: Node, conditions: Sequence[Expr], keys: Sequence[Expr]) -> tuple[Axis, ...] | None:
