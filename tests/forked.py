@@ -24,8 +24,12 @@ PRELOADED: Final = [
     *("discreet.cli.serve", "discreet.cli.collect", "discreet.collector.app", "discreet.opening"),
     *("discreet.server.app", "discreet.server.front", "discreet.server.wire.serving"),
     *("discreet.curator.refreshing", "discreet.engines.duckdb", "discreet.noise.samplers", "duckdb"),
-    *("tests.server.running", "uvicorn"),
+    *("pytest", "tests.server.running", "uvicorn"),
 ]
+
+
+CODE: Final = "-c"
+"""The program that is the first of its arguments."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,9 +90,13 @@ def _run(
     os.environ.update(environment)
     warnings.resetwarnings()
     warnings.simplefilter("default")
-    sys.argv = [program, *arguments]
     try:
-        runpy.run_module(program, run_name="__main__", alter_sys=True)
+        if program == CODE:
+            code, *sys.argv[1:] = arguments
+            exec(compile(code, "<string>", "exec"), {"__name__": "__main__"})
+        else:
+            sys.argv = [program, *arguments]
+            runpy.run_module(program, run_name="__main__", alter_sys=True)
     finally:
         atexit._run_exitfuncs()  # which processes of multiprocessing leave out
 
@@ -108,7 +116,10 @@ def _received(sent: Any) -> Any:
 
 
 def forked(program: str, *arguments: str, environment: Mapping[str, str], printed: bool = False) -> Forked:
-    """`python -m program arguments…`, here and now; what it prints is lost, unless it is asked for."""
+    """`python -m program arguments…`, or `python -c code arguments…`, here and now.
+
+    What it prints is lost, unless it is asked for.
+    """
     context = get_context("forkserver")
     context.set_forkserver_preload(PRELOADED)
     pipes = [os.pipe() for _ in range(1 + printed)]

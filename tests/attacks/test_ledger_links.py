@@ -6,8 +6,6 @@ A symlink, a hard link and a removed -shm each gave 1.9 of a budget of 1.0, and 
 from __future__ import annotations
 
 import os
-import subprocess
-import sys
 from collections.abc import Callable
 from contextlib import suppress
 from fractions import Fraction
@@ -20,7 +18,7 @@ from discreet.accounting import Pure
 from discreet.errors import BudgetExhausted
 from discreet.ledger import Grant, Ledger, LedgerError, back_up, verify
 from discreet.ledger.sqlite.files import OwnLock, beside, refuse_mounted
-from tests.ledger.helpers import ROOT
+from tests.forked import CODE, forked
 
 ONE = Grant.of(Fraction(1), None)
 TENTH = Pure(Fraction(1, 10))
@@ -54,8 +52,10 @@ def spent(path: Path, times: int) -> int:
 
 def elsewhere(path: Path) -> int:
     """What another process is given that comes by this name."""
-    run = subprocess.run([sys.executable, "-c", SPEND, str(path)], cwd=ROOT, capture_output=True, text=True, check=True)
-    return int(run.stdout)
+    other = forked(CODE, SPEND, str(path), environment=os.environ, printed=True)
+    said, complained = other.communicate(timeout=120)
+    assert other.poll() == 0, complained
+    return int(said)
 
 
 def remove(ending: str) -> Callable[[Path], Path]:

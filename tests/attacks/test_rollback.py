@@ -9,8 +9,6 @@ import json
 import os
 import shutil
 import sqlite3
-import subprocess
-import sys
 from contextlib import closing, suppress
 from fractions import Fraction
 from pathlib import Path
@@ -34,7 +32,8 @@ from discreet.ledger.sqlite.files import beside
 from discreet.policy import Policy, read
 from tests.cli.runs import run
 from tests.fixtures.build import HERE
-from tests.ledger.helpers import ROOT, forge, opened, rows, spend
+from tests.forked import CODE, forked
+from tests.ledger.helpers import forge, opened, rows, spend
 
 POLICY = """
 name = "clinic"
@@ -373,9 +372,9 @@ def test_processes_share_a_mark(policy: Policy) -> None:
     """Each moves it up under the ledger's lock; at the end it names the last charge."""
     charge(policy)
     act = "import sys; from tests.attacks.test_rollback import charge, read; charge(read(sys.argv[1]), 2)"
-    command = [sys.executable, "-c", act, str(policy.path)]
-    running = [subprocess.Popen(command, cwd=ROOT) for _ in range(3)]
-    assert [each.wait(120) for each in running] == [0, 0, 0]
+    running = [forked(CODE, act, str(policy.path), environment=os.environ) for _ in range(3)]
+    said = [each.communicate(timeout=120)[1] for each in running]
+    assert [each.poll() for each in running] == [0, 0, 0], said
     found = Marks.default()
     assert found is not None
     with open_ledger(policy) as book:

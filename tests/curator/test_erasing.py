@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import os
 import secrets
-import subprocess
-import sys
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
@@ -26,6 +24,7 @@ from discreet.ledger import Ledger
 from discreet.policy import read
 from tests.cli.runs import run, told
 from tests.curator.streams import EXACT, STREAMS, Ride, add, day, opened, world
+from tests.forked import CODE, forked
 from tests.plain import plain
 
 CANARY = "c" + secrets.token_hex(24)
@@ -302,16 +301,17 @@ def test_a_program_that_was_killed_holds_nothing(tmp_path: Path) -> None:
         "import discreet, sys, time; curator = discreet.open(sys.argv[1]); "
         "curator.query('SELECT COUNT(*) AS n FROM calls', epsilon=0.1); print('open', flush=True); time.sleep(600)"
     )
-    with subprocess.Popen([sys.executable, "-c", program, str(path)], stdout=subprocess.PIPE) as other:
-        try:
-            assert other.stdout is not None
-            assert other.stdout.readline() == b"open\n"
-            visits(tmp_path, canary=False)
-            add(tmp_path, "a", days(canary=False, upto=2))
-            held = told("refresh", path, "--until", day(3), "--erase", "--wait", "0", code=FAILED)["held"]
-            assert held == ["the copy of data version 2, which a program has open"]
-        finally:
-            other.kill()
+    other = forked(CODE, program, str(path), environment=os.environ, printed=True)
+    try:
+        assert other.stdout is not None
+        assert other.stdout.readline() == "open\n"
+        visits(tmp_path, canary=False)
+        add(tmp_path, "a", days(canary=False, upto=2))
+        held = told("refresh", path, "--until", day(3), "--erase", "--wait", "0", code=FAILED)["held"]
+        assert held == ["the copy of data version 2, which a program has open"]
+    finally:
+        other.kill()
+        other.communicate(timeout=120)
     assert told("refresh", path, "--until", day(3), "--erase")["held"] == []
     assert found(read(path).state) == []
 

@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-import signal
 import stat
-import subprocess
-import sys
 import time
 from contextlib import suppress
 from pathlib import Path
@@ -24,6 +21,7 @@ from discreet.engines.problems import SourceError
 from discreet.policy import Policy
 from discreet.policy.layout import ROW, UNIT, key_rank
 from tests.engines.worlds import VISITS, Row, policy, write_csv, write_parquet
+from tests.forked import CODE, forked
 from tests.plain import reading
 
 HEADER = ("person", "ward", "cost")
@@ -292,9 +290,9 @@ engine.close()
 def test_many_processes_open_a_policy_at_once(tmp_path: Path) -> None:
     write_csv(tmp_path / "visits.csv", HEADER, [("ann", "A", 1), ("bob", "B", 2)])
     policy(tmp_path, VISITS)
-    command = [sys.executable, "-c", OPENED, str(tmp_path / "world.toml")]
-    workers = [subprocess.Popen(command, stdout=subprocess.PIPE) for _ in range(3)]
-    assert [worker.communicate(timeout=600)[0].split() for worker in workers] == [[b"2"]] * 3
+    command = CODE, OPENED, str(tmp_path / "world.toml")
+    workers = [forked(*command, environment=os.environ, printed=True) for _ in range(3)]
+    assert [worker.communicate(timeout=600) for worker in workers] == [("2\n", "")] * 3
     assert len(list((tmp_path / "world.discreet" / "data").glob("*.duckdb"))) == 1
 
 
@@ -322,14 +320,13 @@ def test_a_killed_copy_leaves_nothing_that_matters(tmp_path: Path) -> None:
     )
     world = policy(tmp_path, VISITS.replace("visits.csv", "visits.parquet"))
     for written in (None, 0, 2**16):  # at once; when there is a file; when something is in it
-        child = subprocess.Popen([sys.executable, "-c", KILLED, str(world.path)], stdout=subprocess.PIPE)
+        child = forked(CODE, KILLED, str(world.path), environment=os.environ, printed=True)
         assert child.stdout is not None
-        child.stdout.readline()
+        assert child.stdout.readline() == "ready\n"
         while written is not None and child.poll() is None and not begun(world, written):
             time.sleep(0.001)
-        os.kill(child.pid, signal.SIGKILL)
-        child.wait()
-        child.stdout.close()
+        child.kill()
+        child.communicate(timeout=600)
     engine = DuckDB(world, 1)
     assert engine.execute("SELECT count(*) FROM visits") == [(3_000,)]
     engine.close()
