@@ -111,7 +111,12 @@ def test_a_folder_of_files_that_grows(clinic: AtDesk, owner: Visitor, monkeypatc
     assert 'value="mixed/*.csv"' not in page, "a link would be read by it"
     draft = begin(owner, "rides", "rides/*.csv")
     known = {"unit": "rider", "tables": "1", "unit_0": "column:rider_id", "rows_0": "3", "lines_0": "no"}
-    growing = {"stream_by_0": "day", "stream_column_0": "day", "stream_epsilon_0": "5", "stream_protects_0": "block"}
+    growing = {
+        "stream_by_0": "day",
+        "stream_column_0": "day",
+        "stream_epsilon_0": "5.1234567",
+        "stream_protects_0": "block",
+    }
     for wrong in (
         {"stream_by_0": "year"},
         {"stream_column_0": "nobody"},
@@ -121,6 +126,11 @@ def test_a_folder_of_files_that_grows(clinic: AtDesk, owner: Visitor, monkeypatc
         *({"stream_protects_0": "unit", "stream_most_0": each} for each in ("", "0", "x", "9" * 9)),
     ):
         assert send(owner, f"{draft}/units", **known, **{**growing, **wrong}).status_code == 422, wrong
+    one = {**known, "rows_0": "1"}
+    went(send(owner, f"{draft}/units", **one, **growing, stay="1"))
+    page = looked(owner, draft, "units")
+    assert "rows that would be read" not in page, "rows of a block are bounded, not all of them"
+    assert "are never read" not in page
     assert went(send(owner, f"{draft}/units", **known, **growing)) == f"{draft}/columns/0"
     for day in ({"kind": "text"}, {"kind": "date"}, {"kind": "out"}):
         found = columns(owner, f"{draft}/columns/0", {"day": day, "fare": {"kind": "integer"}})
@@ -140,6 +150,7 @@ def test_a_folder_of_files_that_grows(clinic: AtDesk, owner: Visitor, monkeypatc
     repeated(owner, clinic, draft, monkeypatch)
     again = owner.get(f"{draft}/units").text
     assert '<option value="day" selected>' in again
+    assert 'value="5.1234567"' in again
     assert open_it(owner, "rides.toml").endswith("/data/rides/owner")
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 
 import click
 import pytest
@@ -16,8 +17,11 @@ from starlette.routing import Route
 
 from discreet.cli import discreet
 from discreet.cli.audit import DEFAULT
+from discreet.server.pages import owner, owner_acts
+from discreet.server.pages.owner import AGAIN
 from discreet.server.pages.site import DESK as AT_DESK
 from discreet.server.pages.site import ROUTERS
+from tests.cli.runs import run
 from tests.server.desk import AtDesk, begin, build, desk
 from tests.server.running import build as build_hospital
 from tests.server.test_pages import ANALYST, AUDITOR, FORMS, HOME, OWNER
@@ -69,8 +73,12 @@ SHOWN = {
     "/ledger": ["ledger", "show", "p.toml"],
     "/streams": ["stream", "status", "p.toml"],
     "/owner/statement": ["report", "p.toml"],
+    "/owner/script.sh": ["steps", "p.toml"],
+    "/owner/notebook.ipynb": ["steps", "p.toml", "--notebook"],
 }
 """Pages that show what a command shows."""
+BACK = {"/owner", "/owner/audit", *(f"/owner/{each}" for each in AGAIN)}
+"""The page itself, the report of an audit, and addresses that lead back to it."""
 
 
 def posts(routers: Sequence[APIRouter]) -> set[str]:
@@ -103,6 +111,25 @@ def test_no_form_is_without_its_command() -> None:
     assert posts(AT_DESK) == set(DESK)
 
 
+def test_what_owners_look_at_and_export_is_a_command() -> None:
+    routes = [each for router in (owner.router, owner_acts.router) for each in router.routes if isinstance(each, Route)]
+    gets = {tail(each.path) for each in routes if "GET" in (each.methods or ())}
+    assert gets == {*BACK, *(each for each in SHOWN if each.startswith("/owner/"))}
+
+
+def test_the_command_exports_what_the_page_exports(hospital: Site, tmp_path: Path) -> None:
+    visitor = hospital.visitor(OWNER)
+    visitor.send(f"{HOME}/owner/tokens", holder="auditor", days="9")
+    for file, words in (("script.sh", ()), ("notebook.ipynb", ("--notebook",))):
+        exported = visitor.get(f"{HOME}/owner/{file}").text
+        assert run("steps", hospital.policy, *words).output == exported
+        run("steps", hospital.policy, *words, "-o", tmp_path / file)
+        assert (tmp_path / file).read_text(encoding="utf-8") == exported
+        run("steps", hospital.policy, *words, "-o", tmp_path / file, code=2)
+    assert "--expires 9d" in (tmp_path / "script.sh").read_text(encoding="utf-8")
+    run("steps", tmp_path / "none.toml", code=2)
+
+
 def test_no_form_is_missing_from_the_table_that_tests_attack() -> None:
     routes = {route.replace("{dataset}", "hospital") for route in posts(ROUTERS)}
     assert {re.sub(r"\{\w+\}", "0", route) for route in routes} - {"/sign-in"} == set(FORMS)
@@ -127,12 +154,12 @@ def test_every_button_of_the_owners_page_shows_its_command(hospital: Site) -> No
 
 
 def test_forged_forms_of_the_desk_are_refused_whatever_they_are(clinic: AtDesk) -> None:
-    owner = clinic.owner()
-    draft, other = begin(owner, "forged", "visits.csv").rpartition("/")[2], clinic.owner()
+    visitor = clinic.owner()
+    draft, other = begin(visitor, "forged", "visits.csv").rpartition("/")[2], clinic.owner()
     for route in DESK:
         path = route.replace("{draft}", draft).replace("{number}", "0")
         for proof in (None, "", "0" * 64, other.proof("/desk")):
-            found = owner.post(path, {} if proof is None else {"proof": proof})
+            found = visitor.post(path, {} if proof is None else {"proof": proof})
             assert (found.status_code, "forged-form" in found.text) == (422, True), path
 
 

@@ -30,6 +30,7 @@ COMMANDS: Final = {
     "check": "discreet.cli.check:check",
     "init": "discreet.cli.init:init",
     "desk": "discreet.cli.desk:desk",
+    "steps": "discreet.cli.steps:steps",
     "refresh": "discreet.cli.refresh:refresh",
     "stream": "discreet.cli.stream:stream",
     "upgrade": "discreet.cli.upgrade:upgrade",

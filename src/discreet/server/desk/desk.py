@@ -16,6 +16,7 @@ from discreet.owner.inspection import inspected
 from discreet.owner.steps import Steps, beside
 from discreet.policy import Finding, Policy, parse, read
 from discreet.policy.engines import DUCKDB
+from discreet.policy.problems import key_path
 from discreet.server.datasets import Dataset, Datasets, name_of
 from discreet.server.desk.drafts import Draft, Drafts
 from discreet.server.desk.files import policies
@@ -47,12 +48,17 @@ class Desk:
         self.drafts = Drafts(self.folder)
 
     def look(self, draft: Draft) -> Looked:
-        """Look at a draft beside its sources, as `discreet check` does."""
-        policy = draft.provisional()
+        """Look at a draft beside its sources, as `discreet check` does.
+
+        Of tables that grow, `max_rows` bounds the rows of a block: what all of them are says nothing about it.
+        """
+        policy, growing = draft.provisional(), draft.growing
         with inspected(policy) as inspection:
-            private = policy.private_tables.values()
+            private = [table for table in policy.private_tables.values() if table.name not in growing]
             parts = {table.name: inspection.parts_read(table, _limits(table.max_rows)) for table in private}
-        return Looked(draft.revision, checked(policy).findings, parts)
+        bounded = {key_path("tables", name, "max_rows") for name in growing}
+        findings = tuple(each for each in checked(policy).findings if each.where not in bounded)
+        return Looked(draft.revision, findings, parts)
 
     def write(self, draft: Draft) -> Policy:
         """Write the policy of a draft, where no file of that name is. It is what was shown, or it is not written."""

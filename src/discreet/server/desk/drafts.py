@@ -58,6 +58,12 @@ class Draft:
         given: Mapping[str, Any] | bool = self.decisions.get("tables", {}).get(table, {})
         return given
 
+    @property
+    def growing(self) -> frozenset[str]:
+        """The tables that are streams."""
+        tables = self.decisions.get("tables", {}).items()
+        return frozenset(name for name, given in tables if isinstance(given, Mapping) and "stream" in given)
+
     def text(self, decisions: Mapping[str, Any] | None = None) -> str:
         return draft(
             self._paths(), self.name, folder=self.folder, decisions=self.decisions if decisions is None else decisions

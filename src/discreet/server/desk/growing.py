@@ -49,7 +49,11 @@ class Growing:
             return cls(column=next(iter(times_of(table)), ""))
         protects = UNIT if stream.get("protects") == UNIT else BLOCK
         return cls(
-            stream["by"], stream.get("column", ""), f"{stream['epsilon']:g}", protects, str(stream.get("most", 3))
+            stream["by"],
+            stream.get("column", ""),
+            str(stream["epsilon"]).removesuffix(".0"),
+            protects,
+            str(stream.get("most", 3)),
         )
 
     @classmethod
