@@ -39,8 +39,9 @@ def shop(folder: Path, keys: str, content: bytes) -> Path:
 
 
 def number(policy: Path, expression: str) -> float:
+    """Within 1 of what is exact: noise of scale 3000 / 200,000 is beyond that once in e^66 times."""
     with discreet.open(policy) as curator:
-        return float(curator.query(f"SELECT {expression} AS n FROM sales", epsilon=10_000).rows[0][0])
+        return float(curator.query(f"SELECT {expression} AS n FROM sales", epsilon=200_000).rows[0][0])
 
 
 @pytest.mark.parametrize(("separator", "end"), [(";", "\n"), ("|", "\r\n"), ("\t", "\n")])
