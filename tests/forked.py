@@ -14,6 +14,7 @@ import sys
 import threading
 import warnings
 from collections.abc import Callable, Mapping
+from contextlib import nullcontext
 from dataclasses import dataclass
 from multiprocessing import get_context
 from multiprocessing.context import ForkServerProcess
@@ -59,18 +60,20 @@ class Forked:
     def kill(self) -> None:
         self.process.kill()
 
-    def communicate(self, timeout: float | None = None) -> tuple[str, str]:
-        """All that it prints and all that it complains of, until it ends."""
+    def communicate(self, timeout: float) -> tuple[str, str]:
+        """All that it prints and all that it complains of, until it ends; after so many seconds it is killed."""
         complained: list[str] = []
         reading = threading.Thread(target=lambda: complained.append(self.stderr.read()))
+        patience = threading.Timer(timeout, self.kill)
+        patience.start()
         reading.start()
-        with self.stderr:
-            said = ""
-            if self.stdout is not None:
-                with self.stdout:
-                    said = self.stdout.read()
-            reading.join()
-        self.wait(timeout)
+        try:
+            with self.stderr, self.stdout or nullcontext() as printing:
+                said = "" if printing is None else printing.read()
+                reading.join()
+            self.wait(timeout)
+        finally:
+            patience.cancel()
         return said, complained[0]
 
 
