@@ -96,6 +96,7 @@ TESTS: dict[str, list[str]] = {
     ],
     "accounting/rounding.py": ["tests/accounting/test_rounding.py"],
     "accounting/spectrum.py": ["tests/accounting/test_spectrum.py"],
+    "mechanisms/__init__.py": ["tests/accounting/test_names.py"],
     "mechanisms/arrays.py": ["tests/mechanisms/test_arrays.py"],
     "mechanisms/estimate.py": ["tests/mechanisms/test_estimate.py"],
     "mechanisms/exponential.py": ["tests/mechanisms/test_exponential.py"],
