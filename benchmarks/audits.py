@@ -1,4 +1,4 @@
-"""Audits other libraries: `python -m benchmarks audits` prints what was found, `--docs` writes the page as well.
+"""Audits other libraries: `python -m benchmarks audits` prints what was found, `--docs` keeps it and writes the page.
 
 Each library draws in an environment of its own; the estimate is made here. What looks like a violation is tried again
 on fresh samples, at a confidence that leaves no room for chance in so many tries.
@@ -12,7 +12,7 @@ import re
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -24,6 +24,8 @@ from benchmarks.peers.environments import ROOT, Failed, Peer, result
 from discreet.audit import Estimate, batch, estimate
 
 PAGE = ROOT / "docs" / "auditing-others.md"
+KEPT = ROOT / "benchmarks" / "results" / "audits.json"
+"""What the last run found, from which the page is written."""
 FIRST, AGAIN = 0.999, 0.99999
 AT_A_TIME = 6
 """Cases that one program draws."""
@@ -88,7 +90,9 @@ def main(arguments: Sequence[str]) -> None:
     seconds = time.perf_counter() - start
     _show(found, seconds)
     if arguments:
-        PAGE.write_text(page(found, seconds, datetime.datetime.now(tz=datetime.UTC).date()), encoding="utf-8")
+        kept = document(found, seconds, datetime.datetime.now(tz=datetime.UTC).date())
+        KEPT.write_text(json.dumps(kept, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+        PAGE.write_text(page(kept), encoding="utf-8")
 
 
 def audited(library: Library, draw: Draw) -> list[Finding]:
@@ -190,12 +194,17 @@ def _show(found: Iterable[Finding], seconds: float) -> None:
     console.print(f"{seconds:.0f} s in all. Not disproved is not the same as correct.")
 
 
-def page(found: Sequence[Finding], seconds: float, day: datetime.date) -> str:
-    """The page of the documentation, with nothing in it that was not measured."""
+def document(found: Sequence[Finding], seconds: float, day: datetime.date) -> dict[str, Any]:
+    """What is kept of a run."""
     broken = sum(finding.violated for finding in found)
     run = sum(not finding.failed for finding in found)
-    table = "\n".join(_lines(TITLES, (finding.cells for finding in found)))
-    return TEMPLATE.format(day=day, broken=broken, run=run, seconds=f"{seconds:.0f}", table=table)
+    rows = [list(finding.cells) for finding in found]
+    return {"day": str(day), "seconds": round(seconds), "run": run, "broken": broken, "rows": rows}
+
+
+def page(kept: Mapping[str, Any]) -> str:
+    """The page of the documentation, with nothing in it that was not measured."""
+    return TEMPLATE.format(**{**kept, "table": "\n".join(_lines(TITLES, kept["rows"]))})
 
 
 def _lines(titles: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[str]:
