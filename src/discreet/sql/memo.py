@@ -23,8 +23,12 @@ class Memo:
         """What was shown last, by what it is known."""
 
     def once(self, key: Hashable, compute: Callable[[], T]) -> T:
-        """What was computed for this key before, or is now. What fails is computed again."""
+        """What was computed for this key before, or is now. What fails, or has no hash, is computed again."""
         known = self._known
+        try:
+            hash(key)
+        except TypeError:  # a signalling NaN
+            return compute()
         if key in known:
             value: T = known[key]
             return value
