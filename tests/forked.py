@@ -25,7 +25,7 @@ PRELOADED: Final = [
     *("discreet.cli.serve", "discreet.cli.collect", "discreet.collector.app", "discreet.opening"),
     *("discreet.server.app", "discreet.server.front", "discreet.server.wire.serving"),
     *("discreet.curator.refreshing", "discreet.engines.duckdb", "discreet.noise.samplers", "duckdb"),
-    *("pytest", "tests.server.running", "uvicorn"),
+    *("pytest", "tests.server.running", "uvicorn", "discreet.preloaded", "altair"),
 ]
 
 

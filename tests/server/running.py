@@ -60,6 +60,8 @@ pad_ms = 0
 ROOT = Path(__file__).parents[2]
 PLAIN = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
 """It trusts nobody: servers without TLS need none, and to load the usual authorities for each client takes long."""
+MOST_PAUSE = 0.05
+"""Seconds between two looks: a page that is asked for a hundred times a second takes half of a core."""
 PATIENCE = 0.5
 """Seconds that a rigged server waits for a slow request."""
 
@@ -131,11 +133,12 @@ class Running:
 
 
 def until(condition: Callable[[], T], seconds: float = 300) -> T:
-    """What the condition gives once it holds; an error if it does not in time."""
-    deadline = time.monotonic() + seconds
+    """What the condition gives once it holds; an error if it does not in time. What lasts is asked less often."""
+    deadline, pause = time.monotonic() + seconds, 0.005
     while not (found := condition()):
         assert time.monotonic() < deadline, "it did not happen in time"
-        time.sleep(0.01)
+        time.sleep(pause)
+        pause = min(1.5 * pause, MOST_PAUSE)
     return found
 
 
