@@ -11,6 +11,7 @@ from typing import Any, Final
 from discreet.accounting import Concentrated, Pure
 from discreet.accounting.distributions import DiscreteLaplace
 from discreet.accounting.rounding import float_up
+from discreet.answers.plots.beside import drawn_beside
 from discreet.answers.plots.embedded import bare
 from discreet.answers.plots.theme import COLOURS, NEUTRAL, Theme, altair, chart_of, dressed
 from discreet.audit.compare import Moved
@@ -100,7 +101,7 @@ def svg(moved: Moved, delta: Fraction | None) -> str | None:
         return None
     import vl_convert
 
-    return bare(vl_convert.vegalite_to_svg(drawn(moved, delta).to_dict()))
+    return bare(drawn_beside(lambda: vl_convert.vegalite_to_svg(drawn(moved, delta).to_dict())))
 
 
 def _records(moved: Moved) -> list[Point]:

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from html import escape
 from typing import Any, Final
 
+from discreet.answers.plots.beside import drawn_beside
 from discreet.answers.plots.theme import THEMES
 from discreet.printing import printable
 
@@ -26,7 +27,7 @@ _SPOKEN: Final = re.compile(r' (?:aria-label|aria-roledescription|role)="[^"]*"'
 def picture(chart: Callable[[], Any], alt: str) -> str | None:
     """A chart as SVG that stands in the page itself, in the page's own ink; None where altair is not installed."""
     try:
-        drawn = svg_of(chart())
+        drawn = drawn_beside(lambda: svg_of(chart()))
     except ImportError:
         return None
     return inked(drawn, alt)

@@ -13,6 +13,7 @@ from starlette.responses import Response
 from discreet.answers import Answer
 from discreet.answers.layout import answer_parts, budget_words, cost_words
 from discreet.answers.plots.answer import LAYOUTS, answer_chart
+from discreet.answers.plots.beside import drawn_beside
 from discreet.answers.plots.embedded import picture, png_of, svg_of
 from discreet.answers.plots.points import picture_of
 from discreet.answers.saving import csv_of
@@ -97,7 +98,8 @@ async def chart_file(
     media, ending, written = FILES[kind]
 
     def drawn() -> str | bytes:
-        return written(answer_chart(recalled(page_access.access, number), theme, LAYOUTS[layout]))
+        answer = recalled(page_access.access, number)
+        return drawn_beside(lambda: written(answer_chart(answer, theme, LAYOUTS[layout])))
 
     try:
         content = await page_access.dispatcher.light(drawn)
