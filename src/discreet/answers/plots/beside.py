@@ -8,7 +8,6 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 from contextlib import suppress
-from importlib import import_module
 from typing import Final, TypeVar
 
 T = TypeVar("T")
@@ -17,18 +16,18 @@ PANDAS: Final = "pandas"
 
 def drawn_beside(draw: Callable[[], T]) -> T:
     """What is drawn, whatever other threads import: what they have begun is waited for."""
-    whole = _imported(PANDAS)
+    whole = _imported()
     try:
         return draw()
     except AttributeError:
-        if whole or not _imported(PANDAS):
+        if whole or not _imported():
             raise
     return draw()  # its import began meanwhile, and has ended
 
 
-def _imported(module: str) -> bool:
-    """Whether it is there, as a whole: what another thread is importing is waited for."""
-    if module in sys.modules:
+def _imported() -> bool:
+    """Whether pandas is there, as a whole: what another thread is importing is waited for."""
+    if PANDAS in sys.modules:
         with suppress(ImportError):
-            import_module(module)
-    return module in sys.modules
+            import pandas  # noqa: F401
+    return PANDAS in sys.modules
