@@ -33,6 +33,7 @@ HERE_ALONE: Final = {
     "spenders": "who charged anything, for the owner's pages",
     "events": "records as they are; a connection has `story`, as far as its token goes",
     "is_withdrawn": "what a server asks itself before it shows what a job remembers",
+    "is_earlier": "what a page asks for its banner; answers say it of themselves, also over a connection",
     "note_token": "tokens are the owner's, on the server's own machine or page",
 }
 """What a curator has and a connection has not, and why."""
