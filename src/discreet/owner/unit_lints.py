@@ -6,6 +6,7 @@ import stat
 from collections.abc import Callable, Iterator
 from functools import wraps
 from pathlib import Path
+from typing import Final
 
 from discreet.engines.problems import SourceError
 from discreet.engines.sources import demand_apart, paths
@@ -15,12 +16,13 @@ from discreet.owner.column_lints import Judgement, Lint
 from discreet.owner.inspection import Inspection
 from discreet.owner.names import is_identifier
 from discreet.owner.toml import quoted
-from discreet.policy import Finding, Percentage, Severity, Table
+from discreet.policy import Finding, Format, Percentage, Severity, Table
 from discreet.policy.problems import choices, key_path, shown, shown_file
 from discreet.policy.streams import protection
 from discreet.printing import counted
 from discreet.sql.fanout import paired
 
+MORE_ROWS: Final = "raise max_rows if that matters more than noise"
 Judge = Callable[[Inspection, Table], Iterator[Judgement]]
 
 
@@ -182,13 +184,17 @@ def cut_rows(inspection: Inspection, table: Table) -> Iterator[Judgement]:
     )  # a stream bounds rows of a block, or of all
     if not figures or (figures.usual <= table.max_rows and 2 * figures.cut <= figures.owned):
         return
+    if table.source.format is Format.SPARK:  # which is asked for one row of each unit more than are ever read
+        some = f"more than 1 % of the units have more than {counted(table.max_rows, 'row')}"
+        yield Severity.NOTE, f"{some}: the others are never read, and Spark did not count them", MORE_ROWS
+        return
     part = f"{figures.cut:,} of {counted(figures.owned, 'row')} ({figures.cut / figures.owned:.1%})"
     limit = f"max_rows is {table.max_rows:,}, and the 99th percentile of the units has {figures.usual:,}"
     if 2 * figures.cut > figures.owned:
         message = f"{part} are never read: {limit}; answers tell more of the limit than of the data"
         yield Severity.WARNING, message, "raise max_rows, or see that so few rows of each are meant"
     else:
-        yield Severity.NOTE, f"{part} are never read: {limit}", "raise max_rows if that matters more than noise"
+        yield Severity.NOTE, f"{part} are never read: {limit}", MORE_ROWS
 
 
 @of_tables("stream")
