@@ -1,13 +1,15 @@
 """A small question through the server beside the same question in process: how many a second, and how long each takes.
 
 The clients are another process that sends prepared bytes over connections that stay open, so that what is measured is
-the server: `python -m benchmarks.server HOST PORT TOKEN BODY CLIENTS SECONDS ROUTE`.
+the server: `python -m benchmarks.server HOST PORT TOKEN BODY CLIENTS SECONDS ROUTE PAUSE`. Clients without a pause send
+as fast as they are answered: 64 of them wait 64 times as long as the server takes for one, whatever it does.
 """
 
 from __future__ import annotations
 
 import asyncio
 import json
+import random
 import subprocess
 import sys
 import tempfile
@@ -65,8 +67,9 @@ def figures() -> Iterator[Figure]:
                         alone = median(times)
                         yield _cost(kind, (_processor(running) - before) / len(times))
                     yield _figure(kind, clients, times, here[kind])
-                    if clients == max(CLIENTS):
-                        yield _wait(kind, times, alone)
+                yield _wait(kind, f"{max(CLIENTS)} clients", times, alone)
+                pausing = _load(*where, question, max(CLIENTS), 2 * max(CLIENTS) * alone)
+                yield _wait(kind, f"{max(CLIENTS)} clients that leave it half of its time", pausing, alone)
     yield from _beside_others()
 
 
@@ -83,9 +86,9 @@ def _cost(kind: str, seconds: float) -> Figure:
     return at_most(f"server, {kind} answer, CPU", ours, f"limit {1000 * most:g} ms", seconds / most, 1)
 
 
-def _wait(kind: str, times: list[float], alone: float) -> Figure:
-    slow, clients = quantiles(times, n=100)[98], max(CLIENTS)
-    what = f"server, {kind} answer, p99 of {clients} clients beside p50 of one"
+def _wait(kind: str, who: str, times: list[float], alone: float) -> Figure:
+    slow = quantiles(times, n=100)[98]
+    what = f"server, {kind} answer, p99 of {who} beside p50 of one"
     return at_most(what, f"{1000 * slow:.0f} ms", f"{1000 * alone:.2f} ms", slow / alone, MOST_WAIT)
 
 
@@ -125,8 +128,10 @@ def _in_process(policy: Path) -> dict[str, float]:
         }
 
 
-def _load(host: str, port: str, token: str, question: dict[str, object], clients: int) -> list[float]:
-    found, _ = _begun(host, port, token, question, clients, "query", SECONDS).communicate()
+def _load(
+    host: str, port: str, token: str, question: dict[str, object], clients: int, pause: float = 0.0
+) -> list[float]:
+    found, _ = _begun(host, port, token, question, clients, "query", SECONDS, pause).communicate()
     times: list[float] = json.loads(found)
     return times
 
@@ -139,28 +144,32 @@ def _begun(
     clients: int,
     route: str,
     seconds: float = 600.0,
+    pause: float = 0.0,
 ) -> subprocess.Popen[str]:
     """Clients that send this again and again, and at their end tell how long each took."""
-    given = [host, port, token, json.dumps(question), str(clients), str(seconds), route]
+    given = [host, port, token, json.dumps(question), str(clients), str(seconds), route, str(pause)]
     return subprocess.Popen([sys.executable, "-m", "benchmarks.server", *given], stdout=subprocess.PIPE, text=True)
 
 
 async def _clients(
-    host: str, port: int, token: str, body: bytes, clients: int, seconds: float, route: str
+    host: str, port: int, token: str, body: bytes, clients: int, seconds: float, route: str, pause: float
 ) -> list[float]:
     head = (
         f"POST /api/v1/datasets/hospital/{route} HTTP/1.1\r\nHost: {host}:{port}\r\nAuthorization: Bearer {token}\r\n"
         f"Content-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n"
     )
     until = time.perf_counter() + seconds
-    found = await asyncio.gather(*(_client(host, port, head.encode() + body, until) for _ in range(clients)))
+    found = await asyncio.gather(*(_client(host, port, head.encode() + body, until, pause) for _ in range(clients)))
     return [each for times in found for each in times]
 
 
-async def _client(host: str, port: int, request: bytes, until: float) -> list[float]:
+async def _client(host: str, port: int, request: bytes, until: float, pause: float) -> list[float]:
+    """Pauses are exponential, as of people who do not know of each other."""
     reader, writer = await asyncio.open_connection(host, port)
     times = []
     while time.perf_counter() < until:
+        if pause:
+            await asyncio.sleep(random.expovariate(1 / pause))
         began = time.perf_counter()
         writer.write(request)
         head = await reader.readuntil(b"\r\n\r\n")
@@ -173,6 +182,6 @@ async def _client(host: str, port: int, request: bytes, until: float) -> list[fl
 
 
 if __name__ == "__main__":
-    host, port, token, body, clients, seconds, route = sys.argv[1:]
-    sending = _clients(host, int(port), token, body.encode(), int(clients), float(seconds), route)
+    host, port, token, body, clients, seconds, route, pause = sys.argv[1:]
+    sending = _clients(host, int(port), token, body.encode(), int(clients), float(seconds), route, float(pause))
     print(json.dumps(asyncio.run(sending)))
