@@ -309,6 +309,26 @@ def test_outside_of_a_transaction_nothing_is_erased(path: Path) -> None:
                 store.erase(number, "{}")
 
 
+def test_of_a_record_that_is_not_there_nothing_is_erased_in_memory(path: Path) -> None:
+    journal = Journal()
+    with opened(path) as book:
+        spend(book, why="x")
+        store = Memory(journal)
+        with store.transaction(State):
+            for row in book._store.rows():
+                store.append(*row)
+    before = list(store.rows())
+
+    def erase() -> None:
+        with store.transaction(State):
+            store.erase(1, "{}")
+            store.erase(99, "{}")
+
+    with pytest.raises(LedgerError, match="no record 99 to erase from"):
+        erase()
+    assert list(store.rows()) == before
+
+
 def test_an_erased_journal_is_filed_anew(path: Path) -> None:
     """As a move does it: answers that were erased are found by no charge."""
     journal = Journal()
