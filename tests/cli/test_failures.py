@@ -342,3 +342,12 @@ def test_bars_are_as_long_as_what_is_gone(share: float, filled: int) -> None:
 def test_the_group_can_be_used_by_other_programs() -> None:
     assert discreet.list_commands(click.Context(discreet)) == list(COMMANDS)
     assert discreet.get_command(click.Context(discreet), "nonsense") is None
+
+
+def test_a_command_that_asked_duckdb_ends_without_a_word_of_its_own(tmp_path: Path) -> None:
+    """What is frozen is not freed, and DuckDB's binding would print a list of it behind every answer."""
+    (tmp_path / "my.csv").write_text("patient,cost\np1,1\n", encoding="utf-8")
+    command = [sys.executable, "-m", "discreet.cli", "init", "my.csv"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True)
+    assert "next, decide" in done.stderr
+    assert "leaked" not in done.stderr
