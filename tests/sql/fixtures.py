@@ -1619,6 +1619,7 @@ REFUSED: Final = (
     _no("syntax", "an unknown named argument", "SELECT SUM(cost, bounds => (0, 1)) FROM visits", "contribution_bounds_per_group", "SELECT SUM(cost, contribution_bounds_per_group => (0, 1)) FROM visits"),
     _no("syntax", "no item of this number", "SELECT ward, COUNT(*) FROM visits GROUP BY 7", "use 1 to 2", "SELECT ward, COUNT(*) FROM visits GROUP BY 1"),
     _no("too-complex", "deep nesting", f"SELECT SUM({_DEEP}) FROM visits", "ask a simpler question", "SELECT SUM((1)) FROM visits"),
+    _no("too-complex", "arrays in arrays, which double the parser's work", f"SELECT {'ARRAY[' * 28}1{']' * 28} FROM visits", "ask a simpler question", "SELECT COUNT(*) FROM visits"),
     _no("too-complex", "long chains", f"SELECT SUM({_LONG}) FROM visits", "ask a simpler question", "SELECT SUM(nights + nights) FROM visits"),
     _no("too-complex", "long texts", f"{_COUNT} -- {'x' * 100_000}", "ask a shorter one", _COUNT),
     _no("function-not-allowed", "computing with a list", "SELECT HISTOGRAM(nights, 5) IS NULL FROM visits", "take one of its numbers", "SELECT COUNT_IF(nights < 10) FROM visits"),

@@ -65,6 +65,11 @@ class Plan:
         return self.after.columns
 
     @property
+    def is_charged(self) -> bool:
+        """Whether private rows are read for it, for a cost that nothing has to be searched for."""
+        return bool(self.releases) and not (self.explain or self.unknown or self.options.error)
+
+    @property
     def buckets(self) -> dict[str, Buckets]:
         """Columns whose numbers stand for ranges, and for which."""
         return buckets_of(self.below, self.releases, self.after.items)

@@ -28,6 +28,7 @@ from discreet.sql.clause import (
     without_clauses,
 )
 from discreet.sql.dialects import as_meant
+from discreet.sql.nesting import demand_readable
 from discreet.sql.now import fixed
 from discreet.sql.other_dialects import NAMES
 from discreet.sql.places import position
@@ -178,6 +179,7 @@ def _tokens(text: str, language: str) -> list[Token]:
         depth += (token.token_type in _OPENS) - (token.token_type in _CLOSES)
         if depth > MAX_DEPTH:
             raise _too_complex(f"it is nested more than {MAX_DEPTH} deep", "ask a simpler question")
+    demand_readable(tokens, language)
     return tokens
 
 

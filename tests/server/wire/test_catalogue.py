@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from discreet.answers.facts import Facts
+from discreet.errors import Refused
 from discreet.policy import read as read_policy
 from discreet.server.wire import inference, translation
 from discreet.server.wire.catalogue import Catalogue, Table
@@ -193,3 +194,69 @@ def test_deep_questions_are_refused() -> None:
     assert translation.read("SELECT " + "(" * 1000 + "1" + ")" * 1000) is None  # the planner refuses it
     with pytest.raises(Failed, match="nested"):
         translation.read("SELECT * FROM " + "(SELECT * FROM " * 70 + "pg_class" + ") x" * 70)
+
+
+LONG = "y" * 90_000
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"SELECT '{LONG}' FROM pg_type a, pg_type b",
+        "SELECT $1 FROM pg_type a, pg_type b",
+        "SELECT ARRAY[$1, $1] FROM pg_type a, pg_type b",
+    ],
+)
+def test_answers_are_no_longer_than_a_server_can_hold(catalogue: Catalogue, text: str) -> None:
+    """A text of the client in each of 20,000 rows was two gigabytes of the server's memory."""
+    with pytest.raises(Failed) as raised:
+        ask(catalogue, text, p1=LONG)
+    assert raised.value.state == "54000"
+
+
+def test_texts_that_are_replaced_in_each_other_do_not_grow(catalogue: Catalogue) -> None:
+    thousand = "a" * 1000
+    grown = f"replace(replace(replace('{thousand}', 'a', '{thousand}'), 'a', '{thousand}'), 'a', '{thousand}')"
+    assert ask(catalogue, f"SELECT length({grown})").rows == [(10**6,)]
+    assert ask(catalogue, "SELECT replace('a.b', '.', ''), replace(NULL, 'a', 'b')").rows == [("ab", None)]
+
+
+def nested(form: str, depth: int, inner: str) -> str:
+    for _ in range(depth):
+        inner = form.replace("@", inner)
+    return inner
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        nested("format_type(@, 1)", 12, "25"),
+        nested("(information_schema._pg_expandarray(ARRAY[@])).n", 6, "1"),
+        nested("array_length(ARRAY[generate_subscripts(ARRAY[@], 1)], 1)", 7, "1"),
+        nested("ARRAY[@]", 30, "1"),
+        nested("VARCHAR(@)", 30, "1"),
+    ],
+)
+def test_small_texts_make_no_large_work(catalogue: Catalogue, text: str) -> None:
+    """Each of these doubled something with each level, in the parser, here, or in the database: up to a day's work."""
+    with pytest.raises((Failed, Refused)):
+        ask(catalogue, f"SELECT {text}")
+    with pytest.raises((Failed, Refused)):
+        session_reads(f"SELECT {text}, $1 FROM pg_type")
+
+
+def session_reads(text: str) -> None:
+    """As a session reads a text before it plans it."""
+    question = translation.read(text)
+    inference.inferred(text, (), {})
+    assert question is not None
+    translation.written(question, ASKER, {"1": 1})
+
+
+@pytest.mark.parametrize("number", ["²", "@²", "9" * 5000], ids=["squared", "named", "long"])
+def test_parameters_whose_numbers_are_none_are_refused(number: str) -> None:
+    """Python takes ² for a digit, and reads no number of 5,000: both were failures of the server itself."""
+    with pytest.raises(Failed):
+        session_reads(f"SELECT {number if number[0] == '@' else '$' + number} FROM pg_type")
+    with pytest.raises(Failed):
+        statements("FETCH ² FROM c")

@@ -49,6 +49,8 @@ def test_what_drivers_write_is_received(oid: int, value: Any, format_: int) -> N
     [
         (types.INT8, b"1e9", TEXT), (types.INT8, b"9" * 30, TEXT), (types.INT8, b"\0", BINARY),
         (types.BOOL, b"x", TEXT), (types.NUMERIC, b"1e999999", TEXT), (types.NUMERIC, b"NaN", TEXT),
+        (types.NUMERIC, b"1e4500", TEXT), (types.NUMERIC, b"1_0", TEXT), (types.INT8, b"1_0", TEXT),
+        (types.INT8, "٣".encode(), TEXT), (types.FLOAT8, b"1_0", TEXT), (types.FLOAT8, "٣".encode(), TEXT),
         (types.NUMERIC, b"\0\1\x7f\0\0\0\0\0\0\1", BINARY), (types.NUMERIC, b"\x7f\xff\0\0\0\0\0\0", BINARY),
         (types.DATE, b"today", TEXT), (types.DATE, b"\x7f\xff\xff\xff", BINARY),
         (types.TIMESTAMP, b"\x7f" * 8, BINARY), (types.TEXT, b"\xff", TEXT), (types.TEXT, b"a\0b", TEXT),

@@ -29,6 +29,9 @@ from discreet.server.wire.settings import KNOWN
 MEMORY: Final = "64MB"
 SECONDS: Final = 5.0
 MOST_ROWS: Final = 20_000
+MOST_CHARACTERS: Final = 2**22
+"""Of all texts of an answer. Rows are fetched in portions: a text of a client may stand in each of them."""
+PORTION: Final = 16
 MAX_CACHED: Final = 16
 """Catalogues that wait for the next question: one for each policy and set of datasets that a token opens."""
 SCHEMAS: Final = {"pg_catalog": (PG_CATALOG, "pg"), "information_schema": (INFORMATION_SCHEMA, "info")}
@@ -63,9 +66,15 @@ MACROS: Final = (
     "col_description(x, n) AS (SELECT min(description) FROM pg.pg_description WHERE objoid = x AND objsubid = n)",
     "obj_description(x) AS col_description(x, 0)",
     "series(a, b) AS generate_series(a, CASE WHEN b - a < 10000 THEN b ELSE error('too long')::BIGINT END)",
-    "quote_ident(x) AS '\"' || replace(x, '\"', '\"\"') || '\"'",
+    "swapped(x, a, b) AS replace(left(x, 1000), a, left(b, 1000))",
+    "quote_ident(x) AS '\"' || swapped(x, '\"', '\"\"') || '\"'",
 )
-"""What functions of PostgreSQL need beside constants."""
+"""What functions of PostgreSQL need beside constants. Texts that `replace` makes are no part of the memory that DuckDB
+counts, and one in another would grow without an end: names are shorter than what is left of them."""
+
+
+REPEATING: Final = frozenset({"format_type", "series"})
+"""Those that name their argument more than once: none stands in another, where it would be a hundred thousand."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +102,7 @@ class Catalogue(Session):
     def ask(self, text: str) -> Table:
         """What a text answers that `translation` wrote."""
         try:
-            return self._asked(text, SECONDS, _table)
+            return self._asked(lambda alive: _table(alive, text, SECONDS))
         except duckdb.InterruptException:
             raise Failed("57014", "this takes too long for a question about the catalogue", code="cancelled") from None
         except duckdb.Error:
@@ -233,13 +242,25 @@ def _inserted(relation: str, rows: list[dict[str, Any]]) -> str:
 def _table(connection: duckdb.DuckDBPyConnection, text: str, seconds: float | None) -> Table:
     def fetched(cursor: Any) -> Table:
         cursor.execute(text)
-        rows = cursor.fetchmany(MOST_ROWS + 1)
-        if len(rows) > MOST_ROWS:
-            raise Failed("54000", f"questions about the catalogue have at most {MOST_ROWS} rows", code="too-large")
+        rows = _fetched(cursor)
         described = [(str(column[0]), str(column[1])) for column in cursor.description]
         return Table(tuple(types.field(label, _oid(kind)) for label, kind in described), rows)
 
     return running(connection, seconds, fetched)
+
+
+def _fetched(cursor: Any) -> list[tuple[Any, ...]]:
+    """All rows, or a refusal: so many, and so much text."""
+    rows: list[tuple[Any, ...]] = []
+    size = 0
+    while portion := cursor.fetchmany(PORTION):
+        rows += portion
+        size += sum(len(str(cell)) for row in portion for cell in row if not isinstance(cell, bool | int | float))
+        if len(rows) > MOST_ROWS:
+            raise Failed("54000", f"questions about the catalogue have at most {MOST_ROWS} rows", code="too-large")
+        if size > MOST_CHARACTERS:
+            raise Failed("54000", "the answer to this question about the catalogue is too long", code="too-large")
+    return rows
 
 
 OIDS: Final = {

@@ -154,6 +154,8 @@ _EXPANDED: Final[exp.Expr] = sqlglot.parse_one(
 
 def _expanded(given: Sequence[Any], _: Asker) -> exp.Expr:
     """The values of an array with their places: only arrays of relations that are empty here are asked for."""
+    if given[0].find(exp.Lambda):
+        raise Failed("0A000", "arrays are not expanded in each other here")
     tree = _EXPANDED.copy()
     for column in list(tree.find_all(exp.Column)):
         if column.name == "a":

@@ -11,15 +11,16 @@ from datetime import date, datetime
 from fractions import Fraction
 from typing import Any, Final
 
-import sqlglot
 from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
 from discreet.policy import Column
 from discreet.server.wire import types
 from discreet.server.wire.lexer import Sort, tokens
+from discreet.sql.nesting import parsed
 
 NUMBER: Final = re.compile(r"\$(\d{1,5})")
+NUMBERED: Final = re.compile(r"[0-9]{1,5}")
 CASTS: Final = {
     **dict.fromkeys(("SMALLINT", "INT", "BIGINT"), types.INT8),
     **dict.fromkeys(("DOUBLE", "FLOAT"), types.FLOAT8),
@@ -29,6 +30,11 @@ CASTS: Final = {
     "TIMESTAMP": types.TIMESTAMP,
 }
 """By sqlglot's names of types; all others are texts."""
+
+
+def is_numbered(node: exp.Parameter) -> bool:
+    """Whether a parameter has a number: ² is a digit to Python, and none that it reads."""
+    return bool(NUMBERED.fullmatch(str(node.this)))
 
 
 def count(text: str) -> int:
@@ -52,11 +58,11 @@ def inferred(text: str, given: Sequence[int], columns: Mapping[str, int]) -> tup
 
 def _beside(text: str, columns: Mapping[str, int]) -> dict[int, int]:
     try:
-        trees = sqlglot.parse(text, read="postgres")
+        trees = parsed(text, "postgres")
         nodes = [node for tree in trees if tree is not None for node in tree.find_all(exp.Parameter)]
     except (SqlglotError, RecursionError):
         return {}
-    return {int(str(node.this)): _type(node, columns) for node in nodes if str(node.this).isdigit()}
+    return {int(str(node.this)): _type(node, columns) for node in nodes if is_numbered(node)}
 
 
 def _type(node: exp.Expr, columns: Mapping[str, int]) -> int:
@@ -79,7 +85,7 @@ def samples(text: str, oids: Sequence[int], columns: Mapping[str, Column]) -> di
     """A value for each parameter that a plan accepts where it accepts any: only its type matters."""
     values: dict[str, Any] = {str(number): _sample(oid, number) for number, oid in enumerate(oids, 1)}
     try:
-        trees = sqlglot.parse(text, read="postgres")
+        trees = parsed(text, "postgres")
         nodes = [node for tree in trees if tree is not None for node in tree.find_all(exp.Parameter)]
     except (SqlglotError, RecursionError):
         return values

@@ -296,7 +296,7 @@ def _fetch(words: Words) -> Statement:
     count = 1
     if counts == ["ALL"]:
         count = ALL
-    elif counts and counts[0].isdigit() and len(counts[0]) <= 10:
+    elif counts and counts[0].isdecimal() and len(counts[0]) <= 10:
         count = min(int(counts[0]), ALL)
     elif counts:
         raise Failed("55000", "cursor can only scan forward", "write FETCH FORWARD n FROM name")

@@ -17,10 +17,12 @@ import sqlglot
 from sqlglot import exp
 from sqlglot.errors import ParseError, TokenError
 
-from discreet.server.wire.catalogue import SCHEMAS
+from discreet.server.wire.catalogue import REPEATING, SCHEMAS
 from discreet.server.wire.functions import CONSTANTS, FROM_ARGUMENTS, SAME, class_cast, formatted
+from discreet.server.wire.inference import is_numbered
 from discreet.server.wire.problems import Failed
 from discreet.server.wire.settings import VERSION_WORDS, Settings
+from discreet.sql.nesting import parsed
 
 MAX_DEPTH: Final = 60
 HINT: Final = "see information_schema.tables and information_schema.columns"
@@ -54,7 +56,7 @@ SHARED: Final[tuple[type[Any], ...]] = (
     exp.Identifier, exp.If, exp.ILike, exp.In, exp.Intersect, exp.Is, exp.Join, exp.LT, exp.LTE, exp.Lateral,
     exp.Least, exp.Left, exp.Length, exp.Limit, exp.Literal, exp.LogicalAnd, exp.LogicalOr, exp.Lower, exp.Max, exp.Min,
     exp.Mod, exp.Mul, exp.NEQ, exp.Neg, exp.Not, exp.Null, exp.NullSafeEQ, exp.NullSafeNEQ, exp.Nullif, exp.Offset,
-    exp.Or, exp.Order, exp.Ordered, exp.Paren, exp.Rank, exp.RegexpILike, exp.RegexpLike, exp.Replace, exp.Right,
+    exp.Or, exp.Order, exp.Ordered, exp.Paren, exp.Rank, exp.RegexpILike, exp.RegexpLike, exp.Right,
     exp.RowNumber, exp.Select, exp.Star, exp.StrPosition, exp.Sub, exp.Subquery, exp.Substring, exp.Sum, exp.TableAlias,
     exp.Trim, exp.Tuple, exp.Union, exp.Unnest, exp.Upper, exp.Values, exp.Var, exp.Where, exp.Window, exp.With,
 )  # fmt: skip
@@ -73,7 +75,7 @@ def read(text: str) -> Question | None:
         if not _is_about_catalogue(tree):
             return None
         _demand_shallow(tree)
-        numbers = [int(str(node.this)) for node in tree.find_all(exp.Parameter) if str(node.this).isdigit()]
+        numbers = [int(str(node.this)) for node in tree.find_all(exp.Parameter) if is_numbered(node)]
     except RecursionError:
         raise _not_understood("so many nested parts") from None
     return Question(tree, max(numbers, default=0))
@@ -83,7 +85,7 @@ def _parsed(text: str) -> list[Any]:
     """The statements of a text; none if it cannot be read. PostgreSQL takes any word as the name of a column."""
     for each in (text, LABEL.sub(r'\1"\2"', text)):
         try:
-            return [tree for tree in sqlglot.parse(each, read="postgres") if tree is not None]
+            return [tree for tree in parsed(each, "postgres") if tree is not None]
         except (ParseError, TokenError, RecursionError):
             continue
     return []
@@ -139,9 +141,20 @@ def written(question: Question, asker: Asker, values: Mapping[str, Any]) -> str:
                 if node is tree:
                     raise _not_understood("it")
                 node.replace(put)
+        _demand_few(tree)
         return tree.sql("duckdb", unsupported_level=sqlglot.ErrorLevel.IGNORE, comments=False)
     except RecursionError:
         raise _not_understood("so many nested parts") from None
+
+
+def _demand_few(tree: exp.Expr) -> None:
+    """Refuse what the database would make too much of: macros that name their argument often, one in another."""
+    for node in tree.find_all(exp.Anonymous):
+        above = node.parent if str(node.this) in REPEATING else None
+        while above is not None:
+            if isinstance(above, exp.Anonymous) and str(above.this) in REPEATING:
+                raise _not_understood("so many nested parts")
+            above = above.parent
 
 
 def _translated(node: Any, asker: Asker, values: Mapping[str, Any]) -> Any:
@@ -334,6 +347,9 @@ RULES: Final[dict[type[Any], Callable[[Any], Any]]] = {
     exp.GenerateSeries: _series,
     exp.ObjectIdentifier: lambda node: node,
     exp.RegexpLike: lambda node: node,
+    exp.Replace: lambda node: exp.Anonymous(
+        this="swapped", expressions=[node.this, node.expression, node.args.get("replacement") or exp.Literal.string("")]
+    ),
 }
 TOLD: Final[dict[type[Any], Callable[[Asker], str]]] = {
     exp.CurrentCatalog: lambda asker: asker.database,

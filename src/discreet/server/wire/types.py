@@ -32,8 +32,8 @@ OF_KINDS: Final = {
 }  # fmt: skip
 INT64: Final = range(-(2**63), 2**63)
 FIRST: Final = datetime(2000, 1, 1)
-MAX_DIGITS: Final = 10_000
-"""Characters of a parameter that is a number."""
+MAX_DIGITS: Final = 4000
+"""Characters of a parameter that is a number, and its digits: Python writes no whole numbers with many more."""
 
 
 def field(name: str, oid: int) -> Field:
@@ -187,10 +187,16 @@ def _decoded(data: bytes) -> str:
     return text
 
 
-def _number(data: bytes) -> int | Decimal:
+def _digits(data: bytes) -> str:
+    """A number as PostgreSQL writes it: Python would also take 1_0, and digits of other scripts."""
     text = _decoded(data).strip()
-    if len(text) > MAX_DIGITS:
+    if len(text) > MAX_DIGITS or not text.isascii() or "_" in text:
         raise ValueError
+    return text
+
+
+def _number(data: bytes) -> int | Decimal:
+    text = _digits(data)
     value = Decimal(text)
     if not value.is_finite() or abs(value.adjusted()) > MAX_DIGITS:
         raise ValueError
@@ -198,7 +204,7 @@ def _number(data: bytes) -> int | Decimal:
 
 
 def _integer(data: bytes) -> int:
-    text = _decoded(data).strip()
+    text = _digits(data)
     if len(text) > 20:
         raise ValueError
     value = int(text)
@@ -208,7 +214,7 @@ def _integer(data: bytes) -> int:
 
 
 def _real(data: bytes) -> float:
-    return float(_decoded(data))
+    return float(_digits(data))
 
 
 def _bool(data: bytes) -> bool:

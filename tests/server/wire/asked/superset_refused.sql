@@ -22,3 +22,16 @@ FROM patients
 WHERE
   age >= 18
 LIMIT 1;
+
+SELECT
+  *
+FROM public.patients
+LIMIT 101;
+
+SELECT
+  age AS age,
+  ward AS ward,
+  zip AS zip,
+  born AS born
+FROM public.patients
+LIMIT 1000;
