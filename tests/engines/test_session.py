@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import duckdb
@@ -212,4 +213,88 @@ def test_a_query_sees_no_variable_of_python_and_ends_in_time(read: Callable[...,
         with pytest.raises(duckdb.Error):
             read(engine.alive(), wrong, seconds)
     assert len(secret) == 1
+    engine.close()
+
+
+# texts are parsed once
+
+
+class Counted:
+    """A connection that notes what it parses."""
+
+    def __init__(self, real: duckdb.DuckDBPyConnection) -> None:
+        self._real, self.texts = real, list[str]()
+
+    def extract_statements(self, text: str) -> object:
+        self.texts.append(text)
+        return self._real.extract_statements(text)
+
+    def __getattr__(self, name: str) -> object:
+        return getattr(self._real, name)
+
+
+@pytest.fixture
+def counted() -> Iterator[tuple[Scratch, list[str]]]:
+    engine = Scratch()
+    watched = Counted(engine.alive())
+    engine._connection = watched  # type: ignore[assignment]
+    yield engine, watched.texts
+    engine.close()
+    assert not engine._statements
+
+
+def test_a_text_is_parsed_once_and_answered_each_time(counted: tuple[Scratch, list[str]]) -> None:
+    engine, texts = counted
+    for text in ("SELECT 1", "SELECT 'ü', NULL, 1.50::DECIMAL(9,2)", "VALUES (1), (2)"):
+        assert engine.execute(text) == engine.execute(text) == session.rows(engine.alive(), text, None)
+    assert texts == sorted(set(texts), key=texts.index)
+    assert engine.execute("SELECT random()") != engine.execute("SELECT random()")  # answered, not remembered
+
+
+def test_few_short_texts_are_held(counted: tuple[Scratch, list[str]]) -> None:
+    engine, texts = counted
+    for number in range(session.MAX_STATEMENTS + 10):
+        assert engine.execute(f"SELECT {number}") == [(number,)]
+    assert len(engine._statements) == 10
+    long = f"SELECT '{'x' * session.LONGEST_TEXT}'"
+    assert engine.execute(long) == engine.execute(long)
+    assert long not in texts
+
+
+@pytest.mark.parametrize("text", ["SELECT 1; SELECT 2", "SET VARIABLE a = 1", "EXPLAIN SELECT 1"])
+def test_what_is_no_single_query_is_not_held(counted: tuple[Scratch, list[str]], text: str) -> None:
+    engine, _ = counted
+    assert engine.execute(text) == engine.execute(text)
+    assert text not in engine._statements
+
+
+@pytest.mark.parametrize("text", ["SELECT", "SELECT no_such", "SELECT error('x')", "\0"])
+def test_errors_are_the_same_each_time(counted: tuple[Scratch, list[str]], text: str) -> None:
+    engine, _ = counted
+    told = []
+    for ask in (engine.execute, engine.execute, lambda text: session.rows(engine.alive(), text, None)):
+        try:
+            told.append(str(ask(text)))
+        except duckdb.Error as wrong:
+            told.append(f"{type(wrong).__name__} {wrong}")
+    assert len(set(told)) == 1
+
+
+def test_threads_share_what_was_parsed(counted: tuple[Scratch, list[str]]) -> None:
+    engine, _ = counted
+    with ThreadPoolExecutor(8) as pool:
+        found = list(
+            pool.map(lambda number: engine.execute(f"SELECT SUM(range) + {number % 4} FROM range(1000)"), range(200))
+        )
+    assert found == [[(499500 + number % 4,)] for number in range(200)]
+
+
+def test_what_was_parsed_answers_of_the_database_that_was_opened_again(tmp_path: Path) -> None:
+    engine = ENGINES["memory"](tmp_path)
+    query = "SELECT COUNT(*) FROM t"
+    assert engine.execute(query) == [(2,)]
+    killed(engine)
+    with pytest.raises(duckdb.Error):
+        engine.execute(query)
+    assert engine.execute(query) == [(2,)]
     engine.close()

@@ -23,8 +23,11 @@ CONFIGURATION: Final = {
     "spark.sql.adaptive.enabled": "false",
     "spark.sql.codegen.wholeStage": "false",
     "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+    "spark.shuffle.compress": "false",
+    "spark.shuffle.spill.compress": "false",
 }
-"""For many small queries: nothing is compiled, and nothing is cut into more parts than one."""
+"""For many small queries: nothing is compiled, and nothing is cut into more parts than one. In what is
+shuffled a name can be looked for."""
 
 
 @pytest.fixture(scope="session")

@@ -2,7 +2,8 @@
 
 What an engine writes to disk when memory is short (its spill) are private rows in clear. So it goes into the state
 folder, which its owner alone may enter, into a folder of this process. That folder is locked for as long as the
-process lives, however it ends: whoever opens the state next removes the folders that nobody holds any more.
+process lives, however it ends: whoever opens the state next removes the folders that nobody holds any more. A program
+that writes there for this one, as Spark's Java machine does, inherits the lock: it may live for longer.
 Connections that see no private rows have no spill: what does not fit into memory fails.
 """
 
@@ -207,11 +208,18 @@ def other_spill(state: Path) -> list[Path]:
     root = state / SPILL
     if not root.is_dir():
         return []
-    own = {folder for (process, _), (folder, _) in _held.items() if process == os.getpid()}
+    own = {held.folder for (process, _), held in _held.items() if process == os.getpid()}
     with locked(root / "lock"):
         _sweep(root)
         folders = [left for left in root.iterdir() if _OURS.fullmatch(left.name) and left not in own]
-        return [left for left in folders if any(held.is_file() for held in left.glob("*/*"))]
+        return [left for left in folders if has_files(left)]
+
+
+def has_files(folder: Path) -> bool:
+    """Whether there are rows below a folder of a process: any file but the lock. Spark puts them some folders deep, and
+    what it wrote for others is behind a link."""
+    files = (Path(root) / name for root, _, names in os.walk(folder, followlinks=True) for name in names)
+    return any(path != folder / "lock" for path in files)
 
 
 def before_state(state: Path) -> Path:
@@ -254,8 +262,19 @@ def _is_held(folder: Path) -> bool:
 
 _idle: Final[dict[Resources, list[duckdb.DuckDBPyConnection]]] = {}
 """Connections that hold nothing and wait for somebody."""
-_held: Final[dict[tuple[int, Path], tuple[Path, Iterator[int]]]] = {}
-"""For each process and state folder: the folder that is locked for the process, and numbers for its connections."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Held:
+    """The folder that is locked for a process, the descriptor that locks it, and numbers for its connections."""
+
+    folder: Path
+    lock: int
+    numbers: Iterator[int]
+
+
+_held: Final[dict[tuple[int, Path], _Held]] = {}
+"""For each process and state folder."""
 _guard: Final = threading.Lock()
 
 
@@ -263,13 +282,18 @@ def _spill_folder(state: Path) -> Path:
     """A folder for the spill of one connection. DuckDB makes it when it spills, and removes it when it is closed."""
     key = os.getpid(), state.resolve()  # a fork has a folder of its own
     with _guard:
-        if key not in _held or not _held[key][0].is_dir():
-            _held[key] = _locked_folder(state), itertools.count()
-        folder, numbers = _held[key]
-        return folder / str(next(numbers))
+        if key not in _held or not _held[key].folder.is_dir():
+            _held[key] = _locked_folder(state)
+        return _held[key].folder / str(next(_held[key].numbers))
 
 
-def _locked_folder(state: Path) -> Path:
+def lock_of(state: Path) -> int:
+    """The descriptor that locks the folder of this process: whoever inherits it holds the folder as well."""
+    with _guard:
+        return _held[os.getpid(), state.resolve()].lock
+
+
+def _locked_folder(state: Path) -> _Held:
     """A new folder that is locked until this process ends."""
     for made in (state, state / SPILL):
         made.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -277,13 +301,14 @@ def _locked_folder(state: Path) -> Path:
         _sweep(state / SPILL)
         folder = state / SPILL / f"{os.getpid()}-{SYSTEM.bytes(8).hex()}"
         folder.mkdir(mode=0o700)
-        fcntl.flock(os.open(folder / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600), fcntl.LOCK_EX)
-    return folder
+        descriptor = os.open(folder / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+    return _Held(folder, descriptor, itertools.count())
 
 
 @atexit.register
 def _leave() -> None:
     """Remove the folders of this process; a fork that ends leaves those of its parent alone."""
-    for (process, _), (folder, _) in _held.items():
+    for (process, _), held in _held.items():
         if process == os.getpid():
-            shutil.rmtree(folder, ignore_errors=True)
+            shutil.rmtree(held.folder, ignore_errors=True)

@@ -139,7 +139,15 @@ def forget_others(policy: Policy, version: int) -> None:
         from discreet.engines import postgres_copy as inside
 
         inside.forget(policy, secret(policy.state), version)
-    spark_copy.forget(policy, version)
+    spark_copy.forget(policy.state / "data", gone=lambda other: other != version)
+
+
+def forget_unrecorded(policy: Policy, version: int) -> None:
+    """Remove copies of this data version and later ones, which no record names: of refreshes that were killed."""
+    for path, made in copies(policy.state / "data"):
+        if made >= version:
+            path.unlink()
+    spark_copy.forget(policy.state / "data", gone=lambda made: made >= version)
 
 
 def secret(state: Path) -> str:

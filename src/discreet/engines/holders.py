@@ -14,6 +14,8 @@ from typing import Final
 
 from discreet.engines.connection import other_spill
 from discreet.engines.problems import SourceError
+from discreet.engines.spark.cluster import rows_on_disk
+from discreet.engines.spark.copy import ENDING as FOLDER
 
 ENDING: Final = ".held"
 LOOK: Final = 0.05
@@ -46,7 +48,11 @@ def _left(state: Path, version: int) -> tuple[str, ...]:
     beside = [path for path in (state / "data").glob(f"*{ENDING}") if not path.name.startswith(f"{version}.")]
     versions = sorted({path.name.partition(".")[0] for path in beside if _is_held(path)})
     copies = [f"the copy of data version {each}, which a program has open" for each in versions]
-    return (*copies, *(f"{folder.name}: rows that a running query put on disk" for folder in other_spill(state)))
+    folders = [folder for folder in (state / "data").glob(f"*{FOLDER}") if not folder.name.startswith(f"{version}.")]
+    stuck = [f"data/{folder.name}: a copy that could not be removed" for folder in sorted(folders)]
+    spilled = [f"{folder.name}: rows that a running query put on disk" for folder in other_spill(state)]
+    own = ["rows that Spark, in this program, put on disk for a running query"] if rows_on_disk() else []
+    return (*copies, *stuck, *spilled, *own)
 
 
 def _is_held(path: Path) -> bool:

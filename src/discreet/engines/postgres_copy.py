@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Final
 from discreet.engines.digests import key_of
 from discreet.engines.postgres import INTERRUPTED, REASONS, SETTINGS, Relation, Snapshot
 from discreet.engines.postgres_rows import COLLATED, owned, ranked
+from discreet.engines.postgres_tables import created, holds
 from discreet.engines.problems import SourceError
 from discreet.engines.rewriting.postgres import TYPES as NAMES
 from discreet.engines.rewriting.postgres import identifier
@@ -68,6 +69,7 @@ class Names:
             table.name: Stored(
                 identifier(self.table(policy, table.name)),
                 usable(schemas.get(table.name, {}) if table.is_public else copied_columns(table)),
+                holds(table),
             )
             for table in policy.tables.values()
         }
@@ -179,7 +181,8 @@ def make(
                 _fill(connection, held, *public[table.name], table.name)
             else:
                 rows = ranked(owned(policy, table, relations), table, policy.hashing)
-                connection.execute(f"CREATE TABLE {held} AS {rows}".encode())
+                for text in created(names.table(policy, table.name), rows, table):
+                    connection.execute(text.encode())
             connection.execute(f"ANALYZE {held}".encode())
             if progress is not None:
                 progress(table.name, 1.0)
@@ -195,7 +198,7 @@ def forget(policy: Policy, secret: str, version: int) -> None:
 def _drop(connection: Connection[Any], prefix: str, which: Callable[[int], bool]) -> None:
     for (table,) in connection.execute(_TABLES, (prefix,)).fetchall():
         if which(int(table.removeprefix(prefix).partition("_")[0])):
-            connection.execute(f"DROP TABLE {identifier(table)}".encode())
+            connection.execute(f"DROP TABLE IF EXISTS {identifier(table)}".encode())
 
 
 def _there(policy: Policy) -> list[Table]:
@@ -238,8 +241,10 @@ _SCHEMA: Final = """
 """
 _TABLES: Final = """
     SELECT c.relname::text FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = c.relnamespace
-    WHERE n.nspname = current_schema() AND c.relkind = 'r' AND starts_with(c.relname::text, %s)
+    WHERE n.nspname = current_schema() AND c.relkind IN ('r', 'p') AND starts_with(c.relname::text, %s)
+    ORDER BY c.relkind
 """
+"""Those made of parts first: with them their parts are dropped."""
 _LOCKABLE: Final = """
     SELECT 1 FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = c.relnamespace
     WHERE n.nspname = %s AND c.relname = %s AND c.relkind IN ('r', 'p')

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from contextlib import closing
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 from discreet.composed import Sql
@@ -76,7 +77,7 @@ def _without_rows(table: Stored) -> Stored:
     """The columns of a table, over no rows: a planner cannot know that there are none."""
     columns = table.columns or {"_discreet_none": "BIGINT"}
     typed = ", ".join(f"{identifier(column)} {_typed(kind)}" for column, kind in columns.items())
-    return Stored(f"(SELECT * FROM json_to_recordset('[]') AS t({typed}))", table.columns)
+    return replace(table, text=f"(SELECT * FROM json_to_recordset('[]') AS t({typed}))")
 
 
 def _typed(kind: str) -> str:

@@ -24,17 +24,17 @@ class Stop:
     """A way to end what runs inside of `with stop:` in another thread: `stop.now()`."""
 
     def __init__(self) -> None:
-        self._requested = threading.Event()
+        self._requested = False
         self._lock = threading.Lock()
         self._interrupt: Callable[[], object] | None = None
 
     @property
     def is_requested(self) -> bool:
-        return self._requested.is_set()
+        return self._requested
 
     def now(self) -> None:
         """Let no query begin, and interrupt the one that runs until it ends."""
-        self._requested.set()
+        self._requested = True
         threading.Thread(target=self._insist, daemon=True, name="discreet-stop").start()
 
     def _insist(self) -> None:

@@ -92,7 +92,7 @@ def ranked_pairs(table: Table) -> dict[tuple[str, str], str]:
 
     Where a database computes: there to choose groups by masks takes a join on units, which takes most of the time.
     """
-    keys = seen_keys(table)
+    keys = _paired_keys(table)
     return {(keys[i], keys[j]): f"_discreet_pair_{i}_{j}" for i in range(len(keys)) for j in range(i + 1, len(keys))}
 
 
@@ -103,7 +103,14 @@ def seen_keys(table: Table) -> tuple[str, ...]:
              group of a unit that has k groups at most.
     Proof    The groups that are left come in the order of their first rows, left or not (`mask_type`). Before a group
              of rank r there are r - 1 groups in all, and so no more than that are left.
+
+    Where the rows of a unit lie together (`Table.apart`), masks are put together in one pass, and nothing has to be
+    looked up.
     """
+    return () if table.apart else _paired_keys(table)
+
+
+def _paired_keys(table: Table) -> tuple[str, ...]:
     if not table.pairs or table.max_groups >= table.max_rows or mask_type(table) is None:
         return ()
     return ranked_keys(table)[:MOST_PAIRED]

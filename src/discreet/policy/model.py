@@ -187,7 +187,8 @@ class Table:
     pairs: bool = False
     """Whether its copy ranks pairs of keys as well (`layout.ranked_pairs`), and keys by their first rows."""
     apart: bool = False
-    """Whether the rows of its copy lie on several machines: to join them moves them."""
+    """Whether the rows of its copy lie on several machines, those of each unit together on one of them and in order:
+    to join them may move them, a window over each unit moves none."""
 
     @property
     def is_public(self) -> bool:

@@ -75,7 +75,17 @@ class Bounding:
     @property
     def marks(self) -> bool:
         """Whether rows that do not count are only marked."""
-        return self._bit is not None and self._seen is None and self.rows_per_group is None
+        return self._marked and self.rows_per_group is None
+
+    @property
+    def _marked(self) -> bool:
+        """Whether bits mark rows: where a window has put them together, nothing is won by dropping them later."""
+        return self._bit is not None and self._seen is None and not self._apart
+
+    @cached_property
+    def _apart(self) -> bool:
+        """Whether rows lie on several machines, those of a unit together (`Table.apart`)."""
+        return any(field.apart for field in (*self.child.fields, *self._fields))
 
     def marked(self, columns: Iterable[Sql], *, ordered: bool = False, first: bool = False) -> Sql:
         """As `rows`; where it `marks`, all rows, and whether each counts: to drop them later may take less time.
@@ -91,6 +101,7 @@ class Bounding:
             return self._passing(columns, self._ranks, order=order)
         if self._bit is not None:
             rows = self._by_bits(columns, self._bit, order=order)
+            rows = self._chosen(rows) if self._apart else rows
         elif self._source is not None:
             rows = self._by_source(columns, self._source, order=order, first=first and last)
         elif self.groups is not None:
@@ -99,8 +110,7 @@ class Bounding:
             rows = self._passing(columns, [], order=order)
         if last:
             return rows
-        marked = self._bit is not None and self._seen is None
-        return self._first_rows(self._chosen(rows) if marked else rows, first=first)
+        return self._first_rows(self._chosen(rows) if self._marked else rows, first=first)
 
     @property
     def grouped(self) -> list[Sql]:
@@ -280,10 +290,9 @@ class Bounding:
             rows = self._passing([*columns, *more], [], order=order)
         if self._seen is not None:
             return self._without(rows, slow=slow)
-        groups = sql("SELECT {0} AS v, bit_or({1}) AS f FROM b GROUP BY {0}", UNIT, _BIT)
         held = sql(
-            "b AS {} ({}), j AS NOT MATERIALIZED (SELECT * FROM b JOIN ({}) ON {} = v)",
-            sql("MATERIALIZED" if slow else "NOT MATERIALIZED"), rows, groups, UNIT,
+            "b AS {} ({}), j AS NOT MATERIALIZED ({})",
+            sql("MATERIALIZED" if slow else "NOT MATERIALIZED"), rows, self._put_together,
         )  # fmt: skip
         test = sql("bit_count(f & ({} - 1)) < {} AS {}", _BIT, literal(self.groups), CHOSEN)
         if not codes:
@@ -295,6 +304,14 @@ class Bounding:
             " UNION ALL SELECT *, {3} <= {4} AS {5} FROM j WHERE {2} IS NULL AND {4} > 0",
             held, test, _BIT, rank, left, CHOSEN,
         )  # fmt: skip
+
+    @property
+    def _put_together(self) -> Sql:
+        """Rows with the OR of the bits of their unit's: by a join, or in one pass where a unit's rows lie together."""
+        if self._apart:
+            return sql("SELECT *, bit_or({}) OVER (PARTITION BY {}) AS f FROM b", _BIT, UNIT)
+        groups = sql("SELECT {0} AS v, bit_or({1}) AS f FROM b GROUP BY {0}", UNIT, _BIT)
+        return sql("SELECT * FROM b JOIN ({}) ON {} = v", groups, UNIT)
 
     @cached_property
     def _seen(self) -> tuple[Sql, Sql] | None:
@@ -325,15 +342,8 @@ class Bounding:
         )  # fmt: skip
         late = sql("bit_count(f & ({} - 1)) >= {}", _BIT, most)
         held = sql("b AS {} ({})", sql("MATERIALIZED" if slow else "NOT MATERIALIZED"), rows)
-        if not any(field.apart for field in self._fields):
-            on = sql("v = CASE WHEN {} > {} THEN {} END AND {}", seen, most, UNIT, late)
-            return sql("WITH {} SELECT * FROM b ANTI JOIN ({}) AS c ON {}", held, crowded, on)
-        some = sql("SELECT * FROM b WHERE {} > {}", seen, most)  # rows of other groups stay where they are
-        return sql(
-            "WITH {0} SELECT * FROM b WHERE COALESCE({1} <= {2}, TRUE)"
-            " UNION ALL SELECT * FROM ({3}) AS l ANTI JOIN ({4}) AS c ON v = {5} AND {6}",
-            held, seen, most, some, crowded, UNIT, late,
-        )  # fmt: skip
+        on = sql("v = CASE WHEN {} > {} THEN {} END AND {}", seen, most, UNIT, late)
+        return sql("WITH {} SELECT * FROM b ANTI JOIN ({}) AS c ON {}", held, crowded, on)
 
     @property
     def _slow(self) -> bool:

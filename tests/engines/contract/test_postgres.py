@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -14,7 +15,9 @@ from psycopg import errors
 import discreet
 from discreet.composed import sql
 from discreet.curator.curator import Curator
+from discreet.engines.copy import secret
 from discreet.engines.memory import Memory
+from discreet.engines.postgres_copy import session
 from discreet.engines.postgres_engine import Postgres, UnansweredError
 from discreet.engines.problems import SourceError
 from discreet.engines.rehearsal import demand_runnable
@@ -25,7 +28,7 @@ from discreet.exit.sampler import Sampler
 from discreet.owner.check import check
 from discreet.policy import Policy, PolicyError
 from tests.budget import later
-from tests.engines.contract.worlds import NUMBERS, World, in_postgres, load, pushed
+from tests.engines.contract.worlds import NUMBERS, Recording, World, in_postgres, load, pushed
 from tests.postgres.cluster import Cluster, running, until
 from tests.sql import tiny
 from tests.sql.worlds import ledger_of, quiet
@@ -416,8 +419,9 @@ def test_a_curator_over_a_policy_file(database: Cluster, tmp_path: Path) -> None
     database.run(OWN.replace("%s", str(number)))
 
     def tables() -> int:
+        """Those that are no part of another."""
         with database.connect() as connection:
-            query = f"SELECT count(*) FROM pg_tables WHERE schemaname = 'copy{number}'"
+            query = f"SELECT count(*) FROM pg_tables WHERE schemaname = 'copy{number}' AND tablename !~ '_(few|many)$'"
             return int(connection.execute(query.encode()).fetchall()[0][0])
 
     assert [str(finding) for finding in check(world.policy(text))] == []
@@ -434,3 +438,39 @@ def test_a_curator_over_a_policy_file(database: Cluster, tmp_path: Path) -> None
         assert tables() == 1
         curator.query("SELECT ward, COUNT(*) FROM visits GROUP BY ward", epsilon=50)
     database.run(f"DROP SCHEMA rows{number} CASCADE", f"DROP SCHEMA copy{number} CASCADE")
+
+
+def test_units_that_cannot_have_too_many_groups_lie_apart_and_are_not_put_together(
+    database: Cluster, tmp_path: Path
+) -> None:
+    """What the server is told of rows it enforces, and of the part without crowded units it reads each row once."""
+    rows = [*visits(4, 9), *({**row, "person": "calm", "ward": "A", "note": "n", "flag": True} for row in visits(1, 3))]
+    with opened(database, tmp_path, rows) as (policy, engine):
+        table = f'{policy.engine_schema}."{engine._names.table(policy, "visits")}'
+        crowded = "_discreet_many_ward > 2 OR _discreet_many_note > 2 OR _discreet_many_flag > 2"
+        found = [database.value(f'SELECT count(*) FROM {table}{part}" WHERE {crowded}') for part in PARTS]
+        assert found == [0, database.value(f'SELECT count(*) FROM {table}_many"')]
+        assert database.value(f"SELECT count(*) FROM {table}_few\" WHERE _discreet_unit = 'calm'") == 3
+        plan = planned(policy, engine, "SELECT ward, COUNT(*) FROM visits WHERE cost > 3 GROUP BY ward")
+        assert re.findall(r"Scan on \S+(_few|_many)\b", plan) == ["_few", "_many", "_many"]
+        assert "_discreet_row" not in plan
+        for part in PARTS:
+            with database.connect() as connection, pytest.raises(errors.CheckViolation):
+                connection.execute(f'UPDATE {table}{part}" SET _discreet_row = 5'.encode())
+        with database.connect() as connection, pytest.raises(errors.CheckViolation):
+            connection.execute(f'UPDATE {table}_few" SET _discreet_many_ward = 3'.encode())
+
+
+PARTS = ("_few", "_many")
+
+
+def planned(policy: Policy, engine: Postgres, question: str) -> str:
+    """How the server answers what it is asked for a question."""
+    recording = Recording(engine)
+    with ledger_of(policy) as ledger:
+        Curator(policy, ledger, engine=recording, sampler=Sampler(quiet, tiny.every, tiny.best)).query(
+            question, epsilon=1
+        )
+    text = f"EXPLAIN {engine.text(recording.asked[-1])}"
+    with session(policy, secret(policy.state), "test") as connection:
+        return "\n".join(row[0] for row in connection.execute(text.encode()).fetchall())

@@ -34,6 +34,17 @@ class Stored:
 
     text: str
     columns: Mapping[str, str]
+    holds: frozenset[str] = frozenset()
+    """Conditions, as the engine's language writes them, that all of its rows meet: they need not be asked."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Known:
+    """A table, or a common table expression, as FROM finds it."""
+
+    text: str
+    columns: tuple[Column, ...]
+    holds: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +63,9 @@ def rewritten(query: Sql, dialect: Dialect, tables: Mapping[str, Stored]) -> Rew
     tables   by their names in lower case.
     """
     known = {
-        label.lower(): (stored.text, tuple(Column(column, _type(kind)) for column, kind in stored.columns.items()))
+        label.lower(): _Known(
+            stored.text, tuple(Column(column, _type(kind)) for column, kind in stored.columns.items()), stored.holds
+        )
         for label, stored in tables.items()
     }
     try:
@@ -87,7 +100,7 @@ class _Statements:
     def __init__(
         self,
         dialect: Dialect,
-        tables: Mapping[str, tuple[str, tuple[Column, ...]]],
+        tables: Mapping[str, _Known],
         numbers: count[int] | None = None,
     ) -> None:
         self._dialect = dialect
@@ -120,7 +133,7 @@ class _Statements:
         return f"{self._dialect.identifier(label)} AS {_MATERIALIZED[how](self._dialect)}({text})", (label, columns)
 
     def _with(self, label: str, columns: tuple[Column, ...]) -> _Statements:
-        known = {**self._tables, label.lower(): (self._dialect.identifier(label), columns)}
+        known = {**self._tables, label.lower(): _Known(self._dialect.identifier(label), columns)}
         return _Statements(self._dialect, known, self._numbers)
 
     def _statement(self, node: Node, scope: Scope) -> tuple[str, tuple[Column, ...]]:
@@ -153,7 +166,7 @@ class _Statements:
             [
                 self._listed(items),
                 f" FROM {source}" if source else "",
-                f" WHERE {printer.truth(where, inner)}" if where else "",
+                self._where(where, inner),
                 self._grouped(node, inner),
                 f" HAVING {printer.truth(having, inner)}" if having else "",
             ]
@@ -162,6 +175,12 @@ class _Statements:
         node.done()
         columns = tuple(Column(label, term.type) for label, term in items)
         return f"SELECT {head}{text}{tail}", columns
+
+    def _where(self, node: Node | None, scope: Scope) -> str:
+        """The condition of a SELECT, unless all rows of the one table that it reads meet it anyway."""
+        test = "" if node is None else self._printer.truth(node, scope)
+        held = scope.relations[0].holds if len(scope.relations) == 1 else frozenset()
+        return f" WHERE {test}" if test and test not in held else ""
 
     def _items(self, nodes: Sequence[Node], scope: Scope) -> list[tuple[str, Term]]:
         items: list[tuple[str, Term]] = []
@@ -259,9 +278,9 @@ class _Statements:
             raise UnknownError("a table of a schema")
         if label.lower() not in self._tables:
             raise UnknownError("a table that is not here")
-        text, columns = self._tables[label.lower()]
+        known = self._tables[label.lower()]
         called = alias or label
-        return (Relation(called, columns),), f"{text} AS {self._dialect.identifier(called)}"
+        return (Relation(called, known.columns, known.holds),), f"{known.text} AS {self._dialect.identifier(called)}"
 
     def _derived(self, node: Node, scope: Scope) -> tuple[tuple[Relation, ...], str]:
         text, columns = self.printed(Node(node.take("subquery")["node"]), scope)

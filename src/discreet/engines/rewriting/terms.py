@@ -117,6 +117,8 @@ class Relation:
 
     alias: str
     columns: tuple[Column, ...]
+    holds: frozenset[str] = frozenset()
+    """Conditions that all of its rows meet."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,35 +7,46 @@ those of a session of our own.
 What Spark writes to disk when memory is short are private rows in clear. So on this machine it writes them into the
 state folder, which its owner alone may enter; it listens on this machine alone, and to whoever knows a secret that it
 makes itself. Neither it nor pyspark writes a log: messages hold values. Of other machines their own configuration says
-all this.
+all this. Its Java machine inherits the lock of that folder, because it may outlive a Python that is killed; rows of
+another state folder that the same Spark writes are found there by a link. What was shuffled goes when nobody needs it.
 """
 
 from __future__ import annotations
 
+import gc
 import logging
 import os
 import signal
 import subprocess
 import threading
+import time
 import warnings
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, nullcontext, suppress
-from dataclasses import dataclass
+from contextlib import ExitStack, contextmanager, nullcontext, suppress
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
-from discreet.engines.connection import scratch
+from discreet.engines.connection import has_files, lock_of, scratch
 from discreet.engines.problems import SourceError
 from discreet.engines.stopping import CURRENT
 from discreet.noise import SYSTEM
 from discreet.policy.model import Cluster
 
 LONGEST_REASON: Final = 500
+LOOK: Final = 1.0
+"""Seconds between looks at whether Spark has removed what nobody needs, and how often that is looked at."""
+TIDIED: Final = 5
+ELSEWHERE: Final = (
+    "Spark would put rows into another folder than the state folder",
+    "unset SPARK_LOCAL_DIRS, also in spark-env.sh",
+)
 LOGGERS: Final = ("DataFrameQueryContextLogger", "SQLQueryContextLogger")
 ON_THIS_MACHINE: Final = {
     "spark.driver.host": "127.0.0.1",
     "spark.driver.bindAddress": "127.0.0.1",
     "spark.authenticate": "true",
+    "spark.eventLog.enabled": "false",
 }
 STARTED: Final = {
     "spark.app.name": "discreet",
@@ -54,9 +65,11 @@ SETTINGS: Final = {
     "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
     "spark.sql.files.ignoreCorruptFiles": "false",
     "spark.sql.files.ignoreMissingFiles": "false",
+    "spark.sql.classic.shuffleDependency.fileCleanup.enabled": "true",
+    "spark.sql.connect.shuffleDependency.fileCleanup.enabled": "true",
 }
 """Of every session: no text has variables in it (Spark looks for them even in the names of columns), days before 1583
-are what they are and fail nothing, and what cannot be read is not left out."""
+are what they are and fail nothing, what cannot be read is not left out, and what was shuffled goes with a copy."""
 
 
 @dataclass
@@ -67,7 +80,11 @@ class _Running:
     context: Any
     gateway: Any
     """None if it is not ours to end."""
-    spill: Any
+    spills: ExitStack
+    """The folder that it writes to, and for each other state folder one with a link to it."""
+    folders: tuple[Path, ...] = ()
+    """What it writes to when memory is short; of one that is not ours nothing is known."""
+    states: set[Path] = field(default_factory=set)
     users: int = 0
 
 
@@ -138,13 +155,52 @@ def _entered(cluster: Cluster, state: Path, label: str) -> _Running:
         if running is None:
             running = _running[cluster.master] = _found(cluster, label) or _started(cluster, state, label)
         running.users += 1
+        _link(running, state.resolve())
         return running
+
+
+def _link(running: _Running, state: Path) -> None:
+    """Have whoever erases in this state folder find what Spark writes elsewhere."""
+    if state in running.states:
+        return
+    running.states.add(state)
+    for index, folder in enumerate(running.folders):
+        if not folder.is_relative_to(state):
+            (running.spills.enter_context(scratch(state)) / str(index)).symlink_to(folder)
+
+
+def rows_on_disk() -> bool:
+    """Whether the Spark of this process has rows on this disk now: what queries that run shuffle, and nothing else."""
+    with _guard:
+        running = [each for each in _running.values() if each.process == os.getpid()]
+    return any(list(map(_has_rows, running)))
+
+
+def _has_rows(running: _Running) -> bool:
+    """Whether it still has files, which it is asked to remove: it does so once it sees that no plan needs them."""
+    if not any(map(has_files, running.folders)):
+        return False
+    gc.collect()
+    with suppress(Exception):
+        running.context._jvm.System.gc()
+    return True
+
+
+def _tidy(running: _Running) -> None:
+    """Somebody left, others stay: what was shuffled for the former goes."""
+    for _ in range(TIDIED):
+        if not _has_rows(running):
+            return
+        time.sleep(LOOK)
 
 
 def _left(cluster: Cluster, running: _Running) -> None:
     with _guard:
         running.users -= 1
-        if running.users or running.gateway is None or running.process != os.getpid():
+        if running.gateway is None or running.process != os.getpid():
+            return
+        if running.users:
+            threading.Thread(target=_tidy, args=(running,), daemon=True).start()
             return
         if _running.get(cluster.master) is running:
             del _running[cluster.master]
@@ -161,7 +217,13 @@ def _found(cluster: Cluster, label: str) -> _Running | None:
     if context.master != cluster.master:
         reason = f"this process has a Spark of its own already, whose master is {context.master}"
         raise SourceError(label, reason, "a process has one: name the same master, or run it in another process")
-    return _Running(os.getpid(), context, None, None)
+    return _Running(os.getpid(), context, None, ExitStack())
+
+
+def _written_to(context: Any) -> tuple[Path, ...]:
+    """Where Spark puts what it shuffles, as it says itself: the environment counts for more than settings."""
+    folders = context._jvm.org.apache.spark.util.Utils.getConfiguredLocalDirs(context._jsc.sc().conf())
+    return tuple(Path(folder).resolve() for folder in folders)
 
 
 def _ended(context: Any) -> bool:
@@ -176,27 +238,31 @@ def _started(cluster: Cluster, state: Path, label: str) -> _Running:
     from pyspark import SparkConf, SparkContext
     from pyspark.java_gateway import launch_gateway
 
-    spill = scratch(state)
-    folder = spill.__enter__()
+    spills = ExitStack()
+    folder = spills.enter_context(scratch(state))
     settings = {**STARTED, **({**ON_THIS_MACHINE, "spark.local.dir": str(folder)} if cluster.is_local else {})}
     conf = SparkConf().setMaster(cluster.master).setAll(list(settings.items()))
     before = signal.getsignal(signal.SIGINT)
     gateway: Any = None
     try:
-        quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, "umask": 0o077}
+        nowhere = subprocess.DEVNULL
+        quiet = {"stdout": nowhere, "stderr": nowhere, "umask": 0o077, "pass_fds": (lock_of(state),)}
         SparkContext._gateway = SparkContext._jvm = None
         gateway = launch_gateway(conf, popen_kwargs=quiet)
         context = SparkContext(conf=conf, gateway=gateway)
+        running = _Running(os.getpid(), context, gateway, spills, _written_to(context), {state.resolve()})
+        if cluster.is_local and not all(each.is_relative_to(folder.resolve()) for each in running.folders):
+            raise SourceError(label, *ELSEWHERE)
     except BaseException as error:
-        _end(_Running(os.getpid(), None, gateway, spill))
-        if not isinstance(error, Exception):
+        _end(_Running(os.getpid(), None, gateway, spills))
+        if not isinstance(error, Exception) or isinstance(error, SourceError):
             raise
         fix = "see that `java -version` says 17 or newer, and that the master is there"
         raise SourceError(label, f"Spark did not start: {said(error)}", fix) from None
     finally:
         if threading.current_thread() is threading.main_thread():
             signal.signal(signal.SIGINT, before)  # Spark's own would end what other threads ask
-    return _Running(os.getpid(), context, gateway, spill)
+    return running
 
 
 def _end(running: _Running) -> None:
@@ -213,8 +279,7 @@ def _end(running: _Running) -> None:
         running.gateway.proc.wait(timeout=20)
     if SparkContext._gateway is running.gateway:
         SparkContext._gateway = SparkContext._jvm = None
-    if running.spill is not None:
-        running.spill.__exit__(None, None, None)
+    running.spills.close()
 
 
 @contextmanager

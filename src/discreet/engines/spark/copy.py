@@ -1,14 +1,15 @@
 """The bounded, ranked copy that Spark makes and asks itself (`engine = "spark"`): Parquet in the state folder.
 
-Its folder lies beside the file of the copy, which holds the public tables, and is called like it. It is complete before
-that file has its name, and never changed again.
+Its folder lies beside the file of the copy, which holds the public tables, and is called like it. Spark writes it
+where it spills, in the locked folder of this process: whatever is killed, a folder beside a copy is complete. It is
+never changed again.
 """
 
 from __future__ import annotations
 
 import re
 import shutil
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Final
 
@@ -18,11 +19,12 @@ from discreet.engines.rewriting.spark_forms import identifier
 from discreet.engines.rewriting.statements import Stored
 from discreet.engines.rewriting.terms import TYPES as KINDS
 from discreet.engines.rewriting.terms import WHOLE
-from discreet.engines.spark.reading import SparkStaging
+from discreet.engines.spark import buckets
+from discreet.engines.spark.reading import Frame, SparkStaging
 from discreet.engines.spark.rows import owned, ranked
 from discreet.policy import Policy
 from discreet.policy.layout import copied_columns
-from discreet.policy.model import Cluster
+from discreet.policy.model import Cluster, Table
 from discreet.quoting import literal, name
 
 ENDING: Final = ".spark"
@@ -44,27 +46,31 @@ def cluster_of(policy: Policy) -> Cluster:
 
 def make(staging: SparkStaging, target: Path, connection: duckdb.DuckDBPyConnection) -> None:
     """Make the copy of all private tables, by Spark itself, and put the public ones beside them. Under the lock."""
-    policy, folder = staging.policy, folder_of(target)
-    shutil.rmtree(folder, ignore_errors=True)  # of somebody who was killed
+    policy, folder = staging.policy, staging.scratch / "copy"
     folder.mkdir(mode=0o700)
-    done = False
-    try:
-        private = list(policy.private_tables.values())
-        staging.make(
-            private,
-            {table.name: folder / str(_number(policy, table.name)) for table in private},
-            lambda table, frames: ranked(owned(policy, table, frames), table, staging.key, policy),
-        )
-        for table in policy.tables.values():
-            if table.is_public:
-                held = connection.execute(f"DESCRIBE {name(table.name)}").fetchall()
-                _write_public(
-                    connection, table.name, {row[0]: row[1] for row in held}, folder / str(_number(policy, table.name))
-                )
-        done = True
-    finally:
-        if not done:
-            shutil.rmtree(folder, ignore_errors=True)
+    private = list(policy.private_tables.values())
+    folders = {table.name: folder / str(_number(policy, table.name)) for table in private}
+    counts = dict[str, int | None]()
+
+    def made(table: Table, frames: Mapping[str, Frame]) -> Any:
+        rows = owned(policy, table, frames)
+        has_units = table.owner is not None and table.owner.column is not None
+        counts[table.name] = buckets.wanted(rows) if has_units else None
+        return ranked(rows, table, staging.key, policy, counts[table.name])
+
+    staging.make(private, folders, made)
+    for label, count in counts.items():
+        buckets.named(folders[label], count)
+    for table in policy.tables.values():
+        if table.is_public:
+            held = connection.execute(f"DESCRIBE {name(table.name)}").fetchall()
+            _write_public(
+                connection, table.name, {row[0]: row[1] for row in held}, folder / str(_number(policy, table.name))
+            )
+    beside = folder_of(target)
+    if beside.exists():
+        shutil.rmtree(beside)  # of somebody who was killed before it was on record
+    shutil.move(folder, beside)
 
 
 def _write_public(connection: duckdb.DuckDBPyConnection, label: str, columns: Mapping[str, str], target: Path) -> None:
@@ -106,14 +112,14 @@ def stored(policy: Policy, schemas: Mapping[str, Mapping[str, str]]) -> dict[str
 def show(held: Any, policy: Policy, folder: Path, key: str) -> None:
     """Let a session know the tables by their names."""
     for table in policy.tables.values():
-        rows = held.read.parquet(f"file://{folder.resolve() / str(_number(policy, table.name))}")
+        rows = buckets.read(held, folder / str(_number(policy, table.name)))
         rows.createOrReplaceTempView(view(policy, table.name))
     held.createDataFrame([(key,)], "secret string").createOrReplaceTempView(SECRET_VIEW)
 
 
-def forget(policy: Policy, version: int) -> None:
-    """Remove the copies of all other data versions."""
-    for left in (policy.state / "data").iterdir():
+def forget(data: Path, *, gone: Callable[[int], bool]) -> None:
+    """Remove the copies of these data versions. What cannot be removed is told by `holders.held`."""
+    for left in data.iterdir() if data.is_dir() else ():
         named = _FOLDER.fullmatch(left.name)
-        if named and int(named[1]) != version and not left.is_symlink():
+        if named and gone(int(named[1])) and not left.is_symlink():
             shutil.rmtree(left, ignore_errors=True)

@@ -20,6 +20,7 @@ from discreet.engines.problems import SourceError
 from discreet.engines.rewriting.spark_digests import digest, unsigned
 from discreet.engines.rewriting.spark_forms import identifier, text_literal
 from discreet.engines.rewriting.terms import TYPES as KINDS
+from discreet.engines.spark.buckets import parted
 from discreet.engines.spark.reading import Frame, index_of
 from discreet.engines.spark.types import written
 from discreet.policy import Column, Kind, Policy, Table
@@ -194,13 +195,17 @@ _FORMS: Final[Mapping[tuple[Kind, str], Callable[[Any], Any]]] = {
 """How a column of each kind is read from a type of Spark; days and times lie in the years 1 to 9999 before."""
 
 
-def ranked(rows: Any, table: Table, key: str, policy: Policy) -> Any:
-    """Typed rows of a table with their ranks, as `copy.ranked` has them."""
+def ranked(rows: Any, table: Table, key: str, policy: Policy, buckets: int | None) -> Any:
+    """Typed rows of a table with their ranks, as `copy.ranked` has them, in so many buckets of units."""
+    if table.owner is None or table.owner.column is None:
+        return rows
+    return parted(rows, buckets, lambda moved: _ranked(moved, table, key, policy))
+
+
+def _ranked(rows: Any, table: Table, key: str, policy: Policy) -> Any:
     from pyspark.sql import Window
     from pyspark.sql import functions as f
 
-    if table.owner is None or table.owner.column is None:
-        return rows
     unit, declared = f.col(UNIT), [_column(label) for label in table.columns]
     by = _Hash(key, policy)
     order = [by.of([], UNIT, table.columns.values()), *(column.asc_nulls_last() for column in declared)]

@@ -60,7 +60,12 @@ class Scan:
         stored = name(steps_of(column.name)) if self.owner.column is not None and stored_steps(column) else None
         expr = Expr(name(column.name), domain_of(column), stored=stored)
         facts = Field(
-            column.name, expr, unique=column.unique, column=(self.table.name, column.name), declared=column.is_key
+            column.name,
+            expr,
+            unique=column.unique,
+            column=(self.table.name, column.name),
+            declared=column.is_key,
+            apart=self.table.apart,
         )
         if column.name not in ranked:
             return facts
@@ -76,7 +81,6 @@ class Scan:
             whole=whole,
             seen=name(seen_rank(column.name)) if column.name in seen_keys(self.table) else None,
             many=name(seen_count(column.name)) if column.name in seen_keys(self.table) else None,
-            apart=self.table.apart,
         )
 
     def pair_rank(self, fields: Sequence[Field | None]) -> Sql | None:
