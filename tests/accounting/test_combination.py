@@ -376,3 +376,9 @@ def test_the_most_of_a_rising_function_is_no_less_than_its_mean_and_hardly_more(
     exact = float((1 - q) / (1 + q) * (q ** np.abs(places) * rising(float(weight) * places)).sum())
     found = combination.rounded_up(((noise, weight),)).most(rising)
     assert exact <= found <= exact + 0.01
+
+
+@pytest.mark.parametrize("lengths", [(a, b) for a in range(1, 12) for b in (1, 2, 5, 8, 9)])
+def test_no_mass_of_a_sum_comes_around_from_the_other_end(lengths: tuple[int, int]) -> None:
+    a, b = (np.random.default_rng(length).random(length) for length in lengths)
+    assert combination.sum_of(a, b) == pytest.approx(np.convolve(a, b), abs=1e-12)

@@ -10,6 +10,7 @@ import pytest
 
 from discreet.accounting import Concentrated, Loss, Pure, compose, epsilon_of, rho_for
 from discreet.accounting.conversion import (
+    epsilon_nearby,
     epsilon_of_laplace,
     epsilon_of_rho,
     rho_of_epsilon,
@@ -241,3 +242,14 @@ def test_the_epsilon_of_laplace_noise_is_nearly_the_largest(rho: str, shift: str
 def test_a_rho_that_is_too_small_for_laplace_noise_is_refused() -> None:
     with pytest.raises(ValueError, match="too small for Laplace noise"):
         epsilon_of_laplace(Fraction(1, 10**40), Fraction(1))
+
+
+def test_what_is_nearby_is_nearby_or_nothing() -> None:
+    """A guess is good to 13 digits: whoever rounds it to 12 gets what the exact bound gives, but for ties."""
+    cases = [*zip(log_uniform(-12, 5, 300), log_uniform(-30, -0.3, 300), strict=True)]
+    cases += [(Fraction(rho), Fraction(delta)) for rho, delta in EXTREMES]
+    guessed = [(case, epsilon_nearby(*case)) for case in cases]
+    for case, nearby in guessed:
+        assert not nearby or abs(nearby / float(epsilon_of_rho(*case)) - 1) < 1e-13, case
+    assert sum(1 for _, nearby in guessed if nearby) > 200
+    assert not epsilon_nearby(Fraction("1e-12"), Fraction("0.5")), "a small difference of large terms is not guessed"

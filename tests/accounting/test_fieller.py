@@ -317,3 +317,14 @@ def test_one_column_of_pairs_has_the_variance_of_its_own() -> None:
     assert low <= variance <= high
     assert high - low < 1
     assert pairs.rows == 18 * 4 * len(rows)
+
+
+@pytest.mark.parametrize("bottom", [Fraction(1, 2), Fraction(40)])
+def test_a_ratio_is_the_same_whichever_sign_both_have(bottom: Fraction) -> None:
+    law = DiscreteLaplace(Fraction(1, 9))
+    terms = [(law, Fraction(1), Fraction(0)), (law, Fraction(1, 3), Fraction(1, 50))]
+    turned = [(noise, -a, -b) for noise, a, b in terms]
+    within = Fraction(-200), Fraction(200)
+    found = ratio(Fraction(5), bottom, terms, Fraction(1, 20), within)
+    assert found == ratio(Fraction(-5), -bottom, turned, Fraction(1, 20), within)
+    assert found not in (None, within)

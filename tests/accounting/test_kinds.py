@@ -115,6 +115,7 @@ def test_names_of_a_concentrated_loss(loss: Concentrated) -> None:
 
 
 def test_what_a_statement_says_is_what_it_claims() -> None:
+    assert Concentrated(0.1, 1e-5).at(Fraction(1, 10**6))[1] == Fraction(2, 10**5)
     assert Approximate(1, 1e-6).at(Fraction(1, 2)) == (Fraction(1), Fraction(1, 10**6))
 
 

@@ -167,6 +167,19 @@ def test_what_remains_is_told_as_the_largest_label(epsilon: Fraction, delta: Fra
         assert rho_of_label(most * (1 + Fraction(1, 10**9)) + Fraction(1, 10**9), delta) > left
 
 
+@pytest.mark.parametrize("off", [0.0, 1 - 1e-11, 1 + 1e-11, 2.0, 1e-3])
+def test_a_wrong_guess_never_lets_more_be_spent(off: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One that is too large is not believed; one that is too small tells of less than there is."""
+    for number, (epsilon, delta) in enumerate(LABELS):
+        rho = rho_of_label(epsilon, delta) + number * UNIT
+        right = label_of_rho.__wrapped__(rho, delta)
+        with monkeypatch.context() as patch:
+            patch.setattr("discreet.accounting.labels.epsilon_nearby", lambda *_, right=right: right * off)
+            told = label_of_rho.__wrapped__(rho, delta)
+        assert rho_of_label(Fraction(repr(told)), delta) <= rho
+        assert told <= right if 0 < off < 1 else told == right
+
+
 def test_where_nothing_is_left_no_label_is() -> None:
     assert label_of_rho(Fraction(0), Fraction("5e-7")) == 0
 

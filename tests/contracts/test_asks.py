@@ -29,6 +29,7 @@ HERE_ALONE: Final = {
     "shape": "the columns of an answer, which drivers of PostgreSQL's protocol ask the server for; previews have them",
     "refresh": "the owner's: reads sources anew, and tells exact counts",
     "make_copy": "the owner's: makes the private copy",
+    "has_planned": "what a server asks itself: whether a text needs a look at whether it is free",
     "let_go": "what a server does now and then: it closes copies of earlier data versions, which may have been erased",
     "spenders": "who charged anything, for the owner's pages",
     "events": "records as they are; a connection has `story`, as far as its token goes",

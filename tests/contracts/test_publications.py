@@ -10,15 +10,12 @@ import numpy as np
 import pytest
 
 import discreet.release
-from discreet.accounting import Concentrated, Pure, compose
-from discreet.audit.neighbours import neighbours
-from discreet.audit.replay import Replay, every_key
 from discreet.errors import QueryFailed, Refused
 from discreet.ledger import LedgerDamaged
 from discreet.release.codec import decode, encode
 from discreet.release.core import PUBLICATIONS, Published
 from discreet.release.publish import Publish
-from tests.release.cases import CASES, HEADS, POLICY, Case, world
+from tests.release.cases import CASES, HEADS, POLICY, Case, nothing_differs_and_all_is_charged, world
 from tests.sql.worlds import opened, policy_of
 
 RUNS = [pytest.param(case, head, id=f"{case.name}-{head}") for case in CASES for head in case.heads]
@@ -45,16 +42,7 @@ def test_what_leaves_costs_what_is_charged_and_moves_within_its_sensitivity(case
     """Replay on all neighbours of a few databases, with every private key selected."""
     policy = policy_of(POLICY, head=HEADS[head])
     task = Publish(case.make(), case.sql, epsilon=EPSILON, max_rows=ROWS, fresh=True)
-    with Replay(policy, selects=every_key) as auditor:
-        for people, seed in ((0, 0), (1, 1), (3, 2)):
-            data = world(people, seed)
-            for report in auditor.compare_each(task, data, [*neighbours(policy, data), data]):
-                assert report.same, report
-            run = auditor.run(task, data)
-            (charged,) = run.charges
-            assert isinstance(charged, Pure | Concentrated)
-            spent = compose(*(call.mechanism.loss for call in run.calls))
-            assert charged.bounds(spent if charged.is_pure else spent.concentrated())
+    nothing_differs_and_all_is_charged(policy, task, [(0, 0), (1, 1), (3, 2)])
 
 
 @pytest.mark.parametrize(("case", "head"), RUNS)

@@ -22,9 +22,12 @@ import pytest
 import discreet
 from discreet.accounting.labels import rho_of_label
 from discreet.answers import Answer, Preview
+from discreet.answers.call import Call
 from discreet.curator.dummy import NOTE, Dummy, Stage
 from discreet.curator.dummy import open as open_dummy
 from discreet.curator.dummy.rows import MOST_ROWS, dummy_rows
+from discreet.curator.prepared import PreparedQuery
+from discreet.curator.query import Query
 from discreet.engines.memory import Memory as MemoryEngine
 from discreet.lab import hospital as lab
 from discreet.ledger import LedgerError, Memory
@@ -617,3 +620,16 @@ def test_reading_a_policy_from_its_file_gives_the_same_dummy(tmp_path: Path) -> 
     policy = hospital(tmp_path)
     with open_dummy(policy.path, rows=20) as one, Dummy(read(policy.path), rows=20) as other:
         assert contents(one, *policy.tables) == contents(other, *policy.tables)
+
+
+def test_what_was_computed_for_a_plan_is_held(tmp_path: Path) -> None:
+    """Each answer computed all of it again, and kept Python from others."""
+    with Dummy(hospital(tmp_path)) as dummy:
+        calls = [Query(Call(sql=COUNT, epsilon=0.1)) for _ in range(2)]
+        first, second = (dummy._prepared(call) for call in calls)
+        assert isinstance(first, PreparedQuery)
+        assert isinstance(second, PreparedQuery)
+        assert first.plan is second.plan
+        assert first.allocation is second.allocation
+        assert first.plan.notes[0] == NOTE
+        assert [dummy.query(COUNT, epsilon=0.1).notes.count(NOTE) for _ in range(3)] == [1, 1, 1]

@@ -73,7 +73,11 @@ def test_from_files_to_the_owners_page(browser: Browser, running: Running) -> No
         with page.expect_download() as download:
             page.get_by_role("button", name="Download a backup").click()
         assert download.value.suggested_filename == "clinic-ledger.sqlite"
+        page.get_by_text("Erase everybody who was deleted").click()
         fine(page)
+        page.get_by_label("I know what stays").check()
+        page.get_by_role("button", name="Erase", exact=True).click()
+        expect(page.locator("#erase-state")).to_contain_text("whoever is gone at the source is erased")
     log = running.log.read_text(encoding="utf-8")
     assert running.tokens["owner"] not in log
     assert "discreet_" not in log

@@ -76,3 +76,81 @@ def test_each_request_counts_once(open_site: Site, monkeypatch: pytest.MonkeyPat
         sent(open_site, "query", body, {})
     assert len(counted) == 2  # what is no JSON is refused before anybody asks who sent it
     assert len(set(counted)) == 1
+
+
+# what is charged in any case waits for a worker at once
+
+FRESH = {"sql": "SELECT COUNT(*) AS n FROM patients WHERE age > 30", "epsilon": 0.01, "fresh": True}
+NOT_AT_ONCE: dict[str, tuple[dict[str, Any], dict[str, str]]] = {
+    "another text": ({**FRESH, "sql": "SELECT COUNT(*) AS n FROM patients WHERE age > 31"}, {}),
+    "perhaps cached": ({**FRESH, "fresh": False}, {}),
+    "dummy data": ({**FRESH, "dummy": True}, {}),
+    "a wanted error": ({"sql": FRESH["sql"], "error": 20, "fresh": True}, {}),
+    "parameters": ({**FRESH, "params": {}}, {}),
+    "a key": (FRESH, {"idempotency-key": "once"}),
+    "does not wait": (FRESH, {"prefer": "respond-async, wait=60"}),
+    "an explanation": ({**FRESH, "sql": f"EXPLAIN PRIVACY {FRESH['sql']}"}, {}),
+    "nothing private": ({"sql": "SELECT COUNT(*) AS n FROM wards", "fresh": True}, {}),
+    "the present": ({**FRESH, "sql": f"{FRESH['sql']} AND CURRENT_DATE > DATE '2020-01-01'"}, {}),
+    "an error in the text": (
+        {
+            "sql": "SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS (error = 20) COUNT(*) AS n FROM patients",
+            "fresh": True,
+        },
+        {},
+    ),
+}
+
+
+@pytest.fixture
+def free_turns(open_site: Site, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Filled with every turn among what is free."""
+    free, turns = open_site.app.state.app_state.dispatcher.free, list[str]()
+    submit = free.submit
+
+    def noted(line: str, work: Any) -> Any:
+        turns.append(line)
+        return submit(line, work)
+
+    monkeypatch.setattr(free, "submit", noted)
+    return turns
+
+
+def test_a_known_text_that_is_asked_afresh_takes_no_free_turn(open_site: Site, free_turns: list[str]) -> None:
+    curator = open_site.app.state.app_state.datasets["hospital"].curator
+    assert sent(open_site, "query", FRESH, {}).status_code == 200
+    assert len(free_turns) == 1
+    before = curator.count()
+    receipts = {sent(open_site, "query", FRESH, {}).json()["receipt"] for _ in range(3)}
+    assert (len(free_turns), len(receipts), curator.count() - before) == (1, 3, 3)
+
+
+@pytest.mark.parametrize("case", NOT_AT_ONCE)
+def test_what_may_be_free_takes_no_worker(open_site: Site, free_turns: list[str], case: str) -> None:
+    """Also the second time: that there is a plan does not make it one that is charged."""
+    body, headers = NOT_AT_ONCE[case]
+    sent(open_site, "query", FRESH, {})
+    free_turns.clear()
+    for number in (1, 2):
+        assert sent(open_site, "query", body, headers).status_code in (200, 202), case
+        assert len(free_turns) == number or (case == "another text" and number == 2)
+        assert free_turns
+
+
+def test_refusals_are_the_same_at_once(open_site: Site, free_turns: list[str]) -> None:
+    """Of costs, analysts and roles: a worker says what the free turn would have said."""
+    unknown = {**FRESH, "sql": "SELECT COUNT(*) AS n FROM patients WHERE age > 40"}
+    wrong: list[tuple[dict[str, Any], str]] = [
+        *(({"epsilon": each}, "owner") for each in (-1, 0, 1e30, None)),
+        *(({"analyst": each}, "owner") for each in ("nobody", "epidemiology")),
+        *(({"confidence": each}, "owner") for each in (0, 2)),
+        ({"analyst": "finance"}, "epidemiology"),
+        ({"rho": 1}, "owner"),
+    ]
+    sent(open_site, "query", FRESH, {})
+    for more, who in wrong:
+        free_turns.clear()
+        at_once = told(sent(open_site, "query", {**FRESH, **more}, {}, who))
+        assert free_turns == []
+        assert at_once == told(sent(open_site, "query", {**unknown, **more}, {"prefer": ""}, who)), more
+        assert free_turns

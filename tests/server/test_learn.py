@@ -19,6 +19,7 @@ from typing import Any
 import httpx
 import pytest
 from fastapi import FastAPI
+from starlette.requests import Request
 from starlette.responses import Response
 
 from discreet.errors import Refused
@@ -315,8 +316,9 @@ def test_lessons_leave_threads_for_others(app: FastAPI, monkeypatch: pytest.Monk
 
 def test_whoever_is_signed_in_sees_it(app: FastAPI, get: Get) -> None:
     def begun(token: str) -> str:
+        asked = Request({"type": "http", "scheme": "http", "server": ("test", 80), "path": "/", "headers": []})
         response = Response()
-        app.state.sessions.begin(token, response, secure=False)
+        app.state.sessions.begin(token, asked, response)
         return response.headers["set-cookie"].split(";")[0].split("=", 1)[1]
 
     assert "Sign in" in get("/learn").text

@@ -50,6 +50,7 @@ COMMANDS = {
     "/owner/suggest": ["check", "p.toml", "--suggest", "--epsilon", "0.1"],
     "/owner/audit": ["audit", DEFAULT, "p.toml"],
     "/owner/refresh": ["refresh", "p.toml", "--reason", "new rows"],
+    "/owner/erase": ["refresh", "p.toml", "--erase", "--missing-files", "--reason", "request 114"],
 }
 """The command that does the same as each form of a dataset."""
 _WRITTEN = ["init", "visits.csv", "-o", "p.toml", "--decide", "budget.epsilon = 2.0"]

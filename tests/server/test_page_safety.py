@@ -122,7 +122,54 @@ def test_the_cookie_is_for_this_site_and_no_script(hospital: Site) -> None:
         assert {"httponly", "samesite=lax", "path=/"} <= flags
         assert ("secure" in flags) == encrypted
         assert hospital.tokens[OWNER] not in found.headers["set-cookie"]
-        assert re.match(r"discreet=[0-9a-f]{64};", found.headers["set-cookie"])
+        prefix = "__Host-" if encrypted else ""
+        assert re.match(rf"{prefix}discreet=[0-9a-f]{{64}};", found.headers["set-cookie"])
+        assert "domain" not in found.headers["set-cookie"].lower()
+
+
+def test_a_session_over_tls_cannot_be_put_into_a_browser_by_another_host(hospital: Site) -> None:
+    """Cookie tossing: a sibling domain can set `discreet`, and nobody but this host `__Host-discreet`."""
+    safe = URL.replace("http", "https")
+    attacker = hospital.visitor(url=safe)
+    attacker.post("/sign-in", {"token": hospital.tokens[ANALYST]}, headers={"origin": safe})
+    name = attacker.client.cookies["__Host-discreet"]
+    assert attacker.get("/").status_code == 200
+    victim = hospital.visitor(url=safe)
+    assert victim.get("/", headers={"cookie": f"discreet={name}"}).status_code == 303
+    victim.post("/sign-in", {"token": hospital.tokens[OWNER]}, headers={"origin": safe})
+    own = victim.client.cookies["__Host-discreet"]
+    both = victim.get("/data/hospital/owner", headers={"cookie": f"discreet={name}; __Host-discreet={own}"})
+    assert both.status_code == 200
+    assert "__Host-discreet=" in str(attacker.send("/sign-out").headers.get_list("set-cookie"))
+    assert hospital.visitor(url=safe).get("/", headers={"cookie": f"__Host-discreet={name}"}).status_code == 303
+
+
+@pytest.mark.parametrize(
+    "told", [{"origin": "https://HOST"}, {"sec-fetch-site": "none"}, {"sec-fetch-site": "same-site"}]
+)
+def test_behind_a_proxy_that_encrypts_it_is_the_same(hospital: Site, told: dict[str, str]) -> None:
+    """Whoever tosses a cookie asks for it without TLS; the browser it is tossed into says how it came."""
+    host = "discreet.example"
+    name = session(hospital.visitor(ANALYST))
+    headers = {key: value.replace("HOST", host) for key, value in told.items()} | {"host": host}
+    assert hospital.visitor().get("/", headers={"cookie": f"discreet={name}", "host": host}).status_code == 200
+    assert hospital.visitor().get("/", headers={"cookie": f"discreet={name}", **headers}).status_code == 303
+    begun = hospital.visitor().post("/sign-in", {"token": hospital.tokens[ANALYST]}, headers=headers)
+    assert begun.headers["set-cookie"].startswith("__Host-discreet=")
+
+
+def test_browsers_tell_their_own_machine_too(hospital: Site) -> None:
+    """`Sec-Fetch-Site` is sent to localhost without TLS: a desk's session is found."""
+    name = session(hospital.visitor(ANALYST))
+    for host in ("localhost:8000", "127.0.0.1", "[::1]:8000"):
+        headers = {"cookie": f"discreet={name}", "host": host, "sec-fetch-site": "none"}
+        assert hospital.visitor().get("/", headers=headers).status_code == 200
+
+
+def test_a_session_without_tls_is_no_session_over_tls(hospital: Site) -> None:
+    """Whoever reads a plain cookie on the way cannot use it under the other name."""
+    name = session(hospital.visitor(ANALYST))
+    assert hospital.visitor().get("/", headers={"cookie": f"__Host-discreet={name}"}).status_code == 303
 
 
 def test_signing_out_ends_the_session(hospital: Site) -> None:

@@ -76,6 +76,7 @@ FORMS = {
     f"{HOME}/owner/suggest": (OWNER,),
     f"{HOME}/owner/audit": (OWNER,),
     f"{HOME}/owner/refresh": (OWNER,),
+    f"{HOME}/owner/erase": (OWNER,),
 }
 """Forms, and those who may send them: `test_page_actions` compares them with the routes."""
 BEGINS = f"{HOME}/owner/refresh"

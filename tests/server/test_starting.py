@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import gc
 import logging
 import signal
 import socket
@@ -12,7 +14,9 @@ from pathlib import Path
 
 import httpx
 import pytest
+import uvicorn
 
+from discreet.server import listening
 from discreet.server.listening import Listening
 from tests.cli.runs import program, run
 from tests.server.running import build, environment
@@ -111,3 +115,20 @@ def test_the_demo_makes_tokens_that_end_with_it(tmp_path: Path) -> None:
     finally:
         process.kill()
         process.communicate()
+
+
+def test_a_server_lets_pythons_lock_go_round_quickly(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever sends free work without end keeps Python busy: another's question takes the lock many times."""
+    before = sys.getswitchinterval()
+
+    async def started(self: uvicorn.Server, _: object = None) -> None:
+        self.started = True
+
+    monkeypatch.setattr(uvicorn.Server, "startup", started)
+    try:
+        asyncio.run(listening.Server(uvicorn.Config("none"), lambda: None).startup())
+        assert sys.getswitchinterval() == pytest.approx(listening.SWITCH)
+        assert before > listening.SWITCH
+    finally:
+        sys.setswitchinterval(before)
+        gc.unfreeze()

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from decimal import ROUND_CEILING, Context, Decimal
 from fractions import Fraction
-from typing import Final, Literal
+from typing import Any, Final, Literal
 
 from discreet.accounting.losses import Concentrated, Pure
 from discreet.printing import at_least, at_most, printable
@@ -39,6 +39,10 @@ class Used:
     part: float
     delta: float = 0.0
     of: Of = "budget"
+
+    def to_dict(self) -> dict[str, Any]:
+        """By the names of its fields."""
+        return {"part": self.part, "delta": self.delta, "of": self.of}
 
     @property
     def larger(self) -> float:
@@ -124,6 +128,10 @@ class Amount:
     epsilon: float
     rho: float | None = None
     delta: float | None = None
+
+    def to_dict(self) -> dict[str, float | None]:
+        """By the names of its fields."""
+        return {"epsilon": self.epsilon, "rho": self.rho, "delta": self.delta}
 
     def affords(self, loss: Pure | Concentrated) -> bool:
         """Whether it is enough for a loss. It may be more than any loss can be, and a server may say anything."""

@@ -96,6 +96,17 @@ def epsilon_of_rho(rho: Fraction, delta: Fraction) -> Fraction:
     return max(up(wide.fma(wide.add(1, x), decimal(rho, wide), _rest(x, delta, wide))), Fraction(0))
 
 
+def epsilon_nearby(rho: Fraction, delta: Fraction) -> float:
+    """About `epsilon_of_rho`, to some 14 digits and to no side, in a tenth of the time; 0 where float64 is not enough:
+    there the terms are large beside their sum.
+    """
+    log, cost = _log_inverse(delta), float(decimal(rho))
+    x = float(_falling_root(lambda x: (log - math.log1p(x)) / x**2 - cost))
+    terms = (1 + x) * cost, (log - math.log1p(x)) / x, -math.log1p(1 / x)
+    nearby = math.fsum(terms)
+    return nearby if nearby > max(map(abs, terms)) / 8 else 0.0
+
+
 @lru_cache(maxsize=REMEMBERED)
 def rho_of_epsilon(epsilon: Fraction, delta: Fraction) -> Fraction:
     """The largest ρ for which ρ-zCDP is known to imply (ε, δ)-DP, rounded down."""
@@ -125,6 +136,7 @@ def _log(delta: Fraction, digits: int) -> Decimal:
     return wide.ln(decimal(delta, wide))
 
 
+@lru_cache(maxsize=REMEMBERED)
 def _log_inverse(delta: Fraction) -> float:
     return -float(NEAREST.ln(decimal(delta)))
 

@@ -21,7 +21,7 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import Final, NamedTuple
 
-from discreet.accounting.conversion import REMEMBERED, epsilon_of_rho, rho_of_epsilon
+from discreet.accounting.conversion import REMEMBERED, epsilon_nearby, epsilon_of_rho, rho_of_epsilon
 from discreet.accounting.losses import Concentrated, Pure
 from discreet.accounting.rounding import UNITS, float_down, float_up, granted
 from discreet.exact import LEAST_EPSILON
@@ -70,9 +70,15 @@ def _short(amount: Fraction) -> Fraction:
 
 @lru_cache(maxsize=REMEMBERED)
 def label_of_rho(rho: Fraction, delta: Fraction) -> float:
-    """The largest ε, to 11 digits, with rho_of_label(ε, δ) ≤ ρ: what a release may cost where ρ is left; 0 if none."""
+    """The largest ε, to 11 digits, with rho_of_label(ε, δ) ≤ ρ: what a release may cost where ρ is left; 0 if none.
+
+    That it fits is looked at, so that it may be guessed: the guess is the same for many ρ, and so is what it costs.
+    """
     if not rho:
         return 0.0
+    guess = Fraction(f"{epsilon_nearby(rho, delta):.{DIGITS}g}")
+    if guess and rho_of_label(guess, delta) <= rho:
+        return float(guess)
     bound = epsilon_of_rho(rho, delta)
     nearest = Fraction(f"{float(bound):.{DIGITS}g}")
     fits = rho_of_label(nearest, delta) <= rho

@@ -33,6 +33,8 @@ def context(digits: int = DIGITS, rounding: str = ROUND_HALF_EVEN) -> Context:
 
 
 NEAREST: Final = context()
+_UP: Final = context(15, ROUND_CEILING)
+_DOWN: Final = context(15, ROUND_FLOOR)
 _GUARD: Final = Decimal("1e-40")
 """Room for the roundings of one formula, relative; the formulas carry far more digits than they lose."""
 _FLOOR: Final = Decimal("1e-100")
@@ -54,13 +56,13 @@ def down(value: Decimal, digits: int = 30) -> Fraction:
 
 def float_up(value: Fraction | Decimal) -> float:
     """The least float of 15 digits that is not below the value; subnormal floats have fewer, so there the next one."""
-    rounded = float(_digits(value, context(15, ROUND_CEILING)))
+    rounded = float(_digits(value, _UP))
     return rounded if rounded >= sys.float_info.min or not value else math.nextafter(rounded, math.inf)
 
 
 def float_down(value: Fraction | Decimal, digits: int = 15) -> float:
     """The largest float of so many digits that is not above the value."""
-    return float(_digits(value, context(digits, ROUND_FLOOR)))
+    return float(_digits(value, _DOWN if digits == 15 else context(digits, ROUND_FLOOR)))
 
 
 def _digits(value: Fraction | Decimal, using: Context) -> Decimal:

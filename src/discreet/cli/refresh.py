@@ -11,7 +11,6 @@ import click
 from discreet.cli.failures import FAILED
 from discreet.cli.ledger import tell_retained
 from discreet.cli.output import json_option, policy_argument, printable, progress, reason_option, tell_program
-from discreet.printing import counted
 
 if TYPE_CHECKING:
     from discreet.curator.refreshing import Refreshed
@@ -105,13 +104,12 @@ def _tell(done: Refreshed, reports: Mapping[str, Report]) -> None:
 
 
 def _tell_erased(done: Refreshed, unit: str) -> None:
-    for table, each in done.erased.items():
-        who = f", all of {counted(each.units, unit)}" if each.units else ""
-        click.echo(f"{printable(table)}: {counted(each.rows, 'row')} left the blocks{printable(who)}")
-    if not done.held:
-        click.echo("whoever is gone at the source is erased; backups of before, and answers, are as they were")
-        return
-    click.secho("not gone from the disk yet:", fg="red", bold=True)
-    for what in done.held:
-        click.echo(f"    {printable(what)}")
-    click.echo("end these programs, or let them ask once more: nothing else keeps the rows")
+    from discreet.curator.refreshing import HELD
+
+    for line in done.erased_words(unit):
+        click.echo(line)
+    if done.held:
+        click.secho("not gone from the disk yet:", fg="red", bold=True)
+        for what in done.held:
+            click.echo(f"    {printable(what)}")
+        click.echo(HELD)

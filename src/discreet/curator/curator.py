@@ -83,6 +83,8 @@ class Curator(Asks):
         self._given = engine
         self._scratch: Scratch | None = None
         self._plans: dict[object, Plan] = {}
+        self._planned = 0
+        """The data version of the last of them."""
         self._digest = fingerprint(policy)
         self._bounds = Index(policy.state / FOLDER if engine is None else None)
 
@@ -360,8 +362,13 @@ class Curator(Asks):
             if key is not None:
                 if len(self._plans) > 1000:
                     self._plans.clear()
-                self._plans[key] = planned
+                self._plans[key], self._planned = planned, version
         return planned
+
+    def has_planned(self, sql: str, dialect: str | None = None) -> bool:
+        """Whether a text that is charged for was planned: what is left to be found out about it takes no time."""
+        known = self._plans.get((sql, dialect, (None, None, self._planned, None), (), False, False))
+        return known is not None and known.is_charged
 
     def _check_analyst(self, analyst: object) -> None:
         if analyst is not None and not (isinstance(analyst, str) and analyst in self.policy.analysts):

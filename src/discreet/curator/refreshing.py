@@ -4,13 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from typing import Final
 
 from discreet.curator.erasing import Erasure, erasing, settle_streams
 from discreet.curator.retention import retain, with_saved
 from discreet.curator.state import home_of, open_ledger
 from discreet.curator.streams import refresh_streams
 from discreet.engines.arrivals import Arrived
-from discreet.engines.copy import Progress, Tell, copied_tables, copies, copy_path, forget_others, private_copy
+from discreet.engines.copy import (
+    Progress,
+    Tell,
+    copied_tables,
+    copies,
+    copy_path,
+    forget_others,
+    forget_unrecorded,
+    private_copy,
+)
 from discreet.engines.erasing import Erased
 from discreet.engines.holders import held
 from discreet.engines.newer import forget_aside
@@ -21,6 +31,11 @@ from discreet.ledger.homes import InFile
 from discreet.ledger.retention import NOTHING, Retained
 from discreet.logs import note
 from discreet.policy import Policy, PolicyError, read
+from discreet.printing import counted, printable
+
+ERASED: Final = "whoever is gone at the source is erased; backups of before, and answers, are as they were"
+HELD: Final = "end these programs, or let them ask once more: nothing else keeps the rows"
+"""What is to be done while something is still held."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +50,15 @@ class Refreshed:
     """After an erasure: what other programs still have open of what was there before, in words."""
     retained: Retained = NOTHING
     """What was too old to be kept."""
+
+    def erased_words(self, unit: str) -> list[str]:
+        """What an erasure took out of streams, and whether all of it is gone. Counts are exact."""
+        left = [
+            f"{printable(table)}: {counted(each.rows, 'row')} left the blocks"
+            + (f", all of {printable(counted(each.units, unit))}" if each.units else "")
+            for table, each in self.erased.items()
+        ]
+        return left if self.held else [*left, ERASED]
 
 
 def refresh(
@@ -126,9 +150,7 @@ def _advanced(
     among: int = 1,
 ) -> int:
     version = ledger.data_version + 1
-    for path, made in copies(policy.state / "data"):
-        if made >= version:
-            path.unlink()
+    forget_unrecorded(policy, version)
     private_copy(policy, version, progress, among, tell)
     ledger.advance_data(reason)
     forget_others(policy, version)

@@ -23,8 +23,7 @@ from discreet.errors import QueryFailed, Refused
 from discreet.server import requests
 from discreet.server.access import MAX_LENGTH, Access, Anybody, Asking, Callers, Watching, app_state, watcher
 from discreet.server.datasets import Caller
-from discreet.server.direct import Direct
-from discreet.server.dispatch import Submission, document_of, estimators, loaded
+from discreet.server.dispatch import Submission, document_of, estimators, known_line, loaded
 from discreet.server.front import learned_by
 from discreet.server.metrics import MEDIA
 from discreet.server.problems import Cancelled, response_of
@@ -46,7 +45,7 @@ Wait = Annotated[float, Query(ge=0, le=LONGEST_WAIT, description="Seconds to wai
 JobName = Annotated[str, Path(max_length=64)]
 
 router: Final = APIRouter(prefix="/api/v1")
-questions: Final = APIRouter(prefix="/api/v1", route_class=Direct)
+questions: Final = APIRouter(prefix="/api/v1")
 
 # asking
 
@@ -128,7 +127,8 @@ async def _performed(request: Request, access: Access, sent: requests.Body, head
     dispatcher, key = app_state(request).dispatcher, headers.idempotency_key
     if isinstance(sent, requests.Fitting | requests.Scoring):
         await loaded()
-    submission, outcome = await dispatcher.begin(partial(Submission.of, access.dataset, access.caller, sent, key))
+    line = known_line(access.dataset, access.caller, sent) if key is headers.prefer is None else None
+    outcome = await dispatcher.begin(partial(Submission.of, access.dataset, access.caller, sent, key), line)
     if not isinstance(outcome, Job):
         return json_response(_document(outcome))
     wanted = PREFERENCE.match(headers.prefer or "")
@@ -136,7 +136,7 @@ async def _performed(request: Request, access: Access, sent: requests.Body, head
         await dispatcher.wait(outcome, min(float(wanted[1] or 0), LONGEST_WAIT))
         return _standing(request, access, outcome)
     while not await dispatcher.wait(outcome, 1.0):
-        if submission.task.key is None and await request.is_disconnected():  # with a key, it will be asked for again
+        if key is None and await request.is_disconnected():  # with a key, it will be asked for again
             dispatcher.leave(outcome)
             return json_response(None)  # nobody reads it
     return _ended(outcome, access)

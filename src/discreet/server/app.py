@@ -27,6 +27,7 @@ from discreet.server.access import AppState
 from discreet.server.api import metrics_router, questions, router
 from discreet.server.datasets import Datasets
 from discreet.server.desk.desk import Desk
+from discreet.server.direct import Direct
 from discreet.server.dispatch import FREE_SECONDS, Dispatcher
 from discreet.server.front import Front
 from discreet.server.host_check import Hosts
@@ -143,7 +144,11 @@ def application(
         responses=PROBLEMS,
         redirect_slashes=False,
         telemetry=SILENT,
-        middleware=[Middleware(Front, metrics=metrics, trace=trace), Middleware(Hosts, names=hosts)],
+        middleware=[
+            Middleware(Front, metrics=metrics, trace=trace),
+            Middleware(Hosts, names=hosts),
+            Middleware(Direct, routes=questions.routes),
+        ],
         exception_handlers={
             Refused: respond,
             QueryFailed: respond,

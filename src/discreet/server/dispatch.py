@@ -31,7 +31,7 @@ from discreet.server.datasets import Caller, Dataset
 from discreet.server.front import learned
 from discreet.server.limits import CALLER
 from discreet.server.queue import Job, Queue, State
-from discreet.server.requests import Batching, Body, Fitting, Part, Question, Releasing, Scoring, Working
+from discreet.server.requests import Batching, Body, Fitting, Part, Query, Question, Releasing, Scoring, Working
 from discreet.sql.part import part_of
 
 LONGEST_KEY: Final = 200
@@ -47,6 +47,8 @@ MOST_CELLS: Final = 2**20
 LOOK: Final = 0.02
 """Seconds between two looks at what still runs."""
 OUTSIDE: Final = {"sql", "analyst", "dummy", "fresh"}
+AT_ONCE: Final = {*OUTSIDE, "epsilon", "rho", "delta", "confidence", "dialect"}
+"""What a question may say that is charged without a look at whether it is free: no cost has to be searched for."""
 
 T = TypeVar("T")
 
@@ -79,7 +81,7 @@ class Submission:
         )
         curator = dataset.dummy if sent.dummy else dataset.curator
         note = None if sent.dummy else partial(dataset.saved.answered, caller.analyst)
-        return cls(curator, task, f"{dataset.name}/{caller.token}", sent.dummy, note, dataset.count, dataset.saved)
+        return cls(curator, task, _line(dataset, caller), sent.dummy, note, dataset.count, dataset.saved)
 
     def perform(self) -> Any:
         """The answer, or the document of a model or release."""
@@ -119,6 +121,19 @@ def _charge_of(result: Any) -> tuple[int, bool]:
     ending = "_" if hasattr(first, "receipt_") else ""  # of models, as scikit-learn has what was learned
     number, _, _ = str(getattr(first, f"receipt{ending}", "") or "").partition(":")
     return int(number) if number.isdecimal() else 0, bool(getattr(first, f"cached{ending}", False))
+
+
+def _line(dataset: Dataset, caller: Caller) -> str:
+    return f"{dataset.name}/{caller.token}"
+
+
+def known_line(dataset: Dataset, caller: Caller, sent: Body) -> str | None:
+    """The line of what is charged in any case, of a text that was planned before: nothing of it is free, and what is
+    left to be found out about it takes no time. None of all others.
+    """
+    if type(sent) is not Query or not sent.fresh or sent.dummy or not sent.model_fields_set <= AT_ONCE:
+        return None
+    return _line(dataset, caller) if dataset.curator.has_planned(sent.sql, sent.dialect) else None
 
 
 def _made(curator: Curator, sent: Body) -> tuple[Callable[..., Any], Any]:
@@ -242,21 +257,24 @@ class Dispatcher:
 
     async def ask(self, submission: Submission) -> Any:
         """What is asked for, if it is free; else the job that will have it."""
-        _, outcome = await self.begin(lambda: submission)
-        return outcome
+        return await self.begin(lambda: submission)
 
-    async def begin(self, make: Callable[[], Submission]) -> tuple[Submission, Any]:
-        """The same of what is made beside the event loop, and what was made: what is free takes one turn there."""
+    async def begin(self, make: Callable[[], Submission], line: str | None = None) -> Any:
+        """The same of what is made beside the event loop: what is free takes one turn there. With a `line`, which is
+        that of something that is not free (`known_line`), it waits for a worker at once.
+        """
+        if line is not None:
+            return self.queue.submit(line, lambda: make().perform())
         submission, known = await self.light(self._free, make)
         key: Key | None = submission.task.key
         if known is not None or key is None:
-            return submission, known or self._submit(submission)
+            return known or self._submit(submission)
         with self._lock:
             running = self._running(key)
             if running is None:
                 running = self._submit(submission)
                 self._keys[key.name] = key.request, running
-            return submission, running
+            return running
 
     def _free(self, make: Callable[[], Submission]) -> tuple[Submission, Any]:
         """What was made, with what is known or being answered already; None if it has to be charged."""

@@ -72,7 +72,7 @@ class Front:
             if isinstance(body, Refused):
                 await response_of(body)(scope, receive, seen.send)
             else:
-                await self._app(scope, _replayed(body, receive), seen.send)
+                await self._app(scope, replayed(body, receive), seen.send)
         except ClientDisconnect:
             pass
         except Exception as error:
@@ -159,7 +159,7 @@ def _too_large(most: int) -> Refused:
     return Refused("too-large", f"a request has at most {most} bytes", "send less")
 
 
-def _replayed(body: bytes, receive: Receive) -> Receive:
+def replayed(body: bytes, receive: Receive) -> Receive:
     """The body for the application, then whatever the connection says."""
     sent = False
 

@@ -28,6 +28,10 @@ LOOPBACK: Final = ("127.0.0.1", "localhost", "[::1]", "::1")
 EXHAUSTED: Final = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM})
 AGAIN: Final = 60.0
 """Seconds before the same is written again: asyncio tries again and again."""
+SWITCH: Final = 0.001
+"""Seconds after which a thread that computes lets another have Python's lock: a question takes the lock some twenty
+times, and beside somebody who sends free work without end it would wait 5 ms, which is Python's own, each time.
+"""
 _TOLD: Final[weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, float]] = weakref.WeakKeyDictionary()
 
 
@@ -81,6 +85,7 @@ class Server(uvicorn.Server):
         asyncio.get_running_loop().set_exception_handler(_told)
         await super().startup(sockets)
         if self.started:
+            sys.setswitchinterval(SWITCH)
             gc.freeze()  # what was imported stays: nobody is to wait while Python looks for cycles in it
             self._tell()
             notify(READY)

@@ -17,6 +17,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import StrEnum
+from functools import lru_cache
 from pathlib import Path
 from typing import Final
 
@@ -163,6 +164,7 @@ def _time(when: datetime | None) -> str | None:
     return None if when is None else when.astimezone(UTC).isoformat(timespec="seconds")
 
 
+@lru_cache(maxsize=1024)
 def _token(row: tuple[str, ...]) -> Token:
     name, _, role, analyst, made, expires, revoked = row
     return Token(name, Role(role), analyst, datetime.fromisoformat(made), _when(expires), _when(revoked))

@@ -137,7 +137,7 @@ class Dummy(Curator):
     def _plan(self, *given: Any, **named: Any) -> Plan:
         """Everything that is told about a question begins with its plan, and so do the notes."""
         planned = super()._plan(*given, **named)
-        return replace(planned, notes=(NOTE, *planned.notes))
+        return planned.memo.once("dummy", lambda: replace(planned, notes=(NOTE, *planned.notes)))
 
     def perform(self, task: Task[Any] | Call) -> Any:
         """No receipt: no ledger that anybody could compare it with holds the charge."""

@@ -27,6 +27,7 @@ from discreet.server.oidc.provider import Provider, failed
 from discreet.server.oidc.setup import Setup
 from discreet.server.pages.home import inside
 from discreet.server.pages.page_auth import sessions
+from discreet.server.pages.sessions import cookie, delete_cookie, set_cookie
 
 COOKIE: Final = "discreet-sign-in"
 PATH: Final = "/sign-in/oidc"
@@ -102,15 +103,13 @@ def sign_ins(request: Request) -> SignIns:
 async def begin(request: Request, back: str = "/") -> Response:
     """Off to the provider."""
     here = sign_ins(request)
-    known = request.cookies.get(COOKIE, "")
+    is_encrypted = here.provider.setup.is_encrypted
+    known = cookie(request, COOKIE, secure=is_encrypted)
     browser = known if len(known) == 64 and known.isalnum() else SYSTEM.bytes(32).hex()
     state, nonce, verifier = (SYSTEM.bytes(32).hex() for _ in range(3))
     response = RedirectResponse(await here.provider.authorization(state, nonce, verifier), 303)
     here.pending.add(state, Begun(_digest(browser), nonce, verifier, inside(back[:2000])))
-    is_encrypted = here.provider.setup.is_encrypted
-    response.set_cookie(
-        COOKIE, browser, max_age=int(LASTS), httponly=True, samesite="lax", secure=is_encrypted, path=PATH
-    )
+    set_cookie(response, COOKIE, browser, secure=is_encrypted, seconds=int(LASTS))
     return response
 
 
@@ -132,7 +131,8 @@ async def _signed_in(
     request: Request, here: SignIns, state: str, code: str, iss: str | None, error: str | None
 ) -> Response:
     begun = here.pending.take(state)
-    if begun is None or not hmac.compare_digest(begun.browser, _digest(request.cookies.get(COOKIE, ""))):
+    browser = cookie(request, COOKIE, secure=here.provider.setup.is_encrypted)
+    if begun is None or not hmac.compare_digest(begun.browser, _digest(browser)):
         raise failed("this sign-in was not begun by this browser, was used already, or is too long ago")
     await here.provider.demand_issuer(iss)
     if error is not None or not 0 < len(code) <= MAX_LETTERS:
@@ -146,8 +146,8 @@ async def _signed_in(
         raise Refused("forbidden", "you are known, and nothing here is open to you", "ask the owner to let you in")
     response = RedirectResponse(begun.back, 303)
     sessions(request).forget(request)
-    sessions(request).begin(person, response, secure=setup.is_encrypted)
-    response.delete_cookie(COOKIE, path=PATH, httponly=True, samesite="lax")
+    sessions(request).begin(person, request, response, secure=setup.is_encrypted)
+    delete_cookie(response, COOKIE)
     note("sign-in", token=person.id)
     return response
 

@@ -129,8 +129,7 @@ async def sign_in(request: Request) -> Response:
         refusal = Refused("unauthorized", "the token is unknown, expired or revoked", "ask the owner for another")
         return _sign_in(request, back, document_of(refusal), 401)
     response = RedirectResponse(back, 303)
-    is_encrypted = request.url.scheme == "https" or request.headers.get("origin", "").startswith("https://")
-    sessions(request).begin(token, response, secure=is_encrypted)
+    sessions(request).begin(token, request, response)
     return response
 
 

@@ -31,7 +31,7 @@ AT_ONCE: Final = 5.0
 """Seconds for which a page waits for a look at the sources, before it says that it goes on."""
 RAISED: Final = {"raise": grant_more, "lower": grant_less}
 WORDS: Final = {"raise": "raised", "lower": "lowered"}
-AGAIN: Final = ("budget", "check", "tokens", "refresh", "backup", "acknowledge", "analysts", "suggest")
+AGAIN: Final = ("budget", "check", "tokens", "refresh", "erase", "backup", "acknowledge", "analysts", "suggest")
 """Forms of the page, whose addresses lead back to it."""
 
 
@@ -94,6 +94,7 @@ def _context(page_access: PageAccess) -> dict[str, Any]:
         "checks": checks,
         "key_of": key_of,
         "refreshing": work_of(page_access, "refresh"),
+        "erasing": work_of(page_access, "erase"),
         "suggesting": work_of(page_access, "suggest"),
         "backups": page_access.visitor.app_state.backups,
         "steps": Steps.of(curator.policy).all(),
@@ -102,6 +103,7 @@ def _context(page_access: PageAccess) -> dict[str, Any]:
         "made": None,
         "backup": None,
         "problem": None,
+        "unsure": False,
     }
 
 

@@ -12,8 +12,9 @@ from typing import Any, Final
 from fastapi import APIRouter
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
-from discreet.curator.refreshing import refresh
-from discreet.curator.state import back_up_ledger
+from discreet.curator.erasing import PATIENCE, Erasure
+from discreet.curator.refreshing import HELD, refresh, refreshed
+from discreet.curator.state import back_up_ledger, open_ledger
 from discreet.engines.connection import scratch
 from discreet.engines.sources import Report
 from discreet.errors import Problem, Refused
@@ -108,6 +109,30 @@ async def begin_refresh(page_access: Owning) -> Response:
 
     begin(page_access, "refresh", work)
     return RedirectResponse(f"{page_access.path}/owner#refresh", 303)
+
+
+@router.post("/erase")
+async def begin_erasure(page_access: Owning) -> Response:
+    """Erase everybody who is gone at the source, once the owner has said that what stays is known."""
+    form, curator = await page_access.visitor.form(), page_access.access.dataset.curator
+    if form.get("sure") != "1":
+        refusal = Refused("body-invalid", "erasing cannot be undone, and was not confirmed", "tick the box first")
+        return await show_owner(page_access, 422, problem=owner_document(refusal), unsure=True)
+    policy, reason = curator.policy, form.get("reason", "").strip()[:MAX_REASON] or "erased on the page"
+    gone = form.get("missing") == "1"
+
+    def work(tell: Tell) -> dict[str, Any]:
+        reports: dict[str, Report] = {}
+        wanted = Erasure(missing_files=gone, patience=PATIENCE)
+        with open_ledger(policy) as ledger:
+            done = refreshed(policy, ledger, reason, tell, reports.update, erase=wanted, let_go=curator.let_go)
+        options = ("--missing-files",) if gone else ()
+        note(page_access, "refresh", beside(policy), "--erase", *options, "--reason", reason)
+        words = [_refreshed(done.version, reports), *done.erased_words(policy.unit)]
+        return {"words": words, "held": [printable(each) for each in done.held], "fix": HELD}
+
+    begin(page_access, "erase", work)
+    return RedirectResponse(f"{page_access.path}/owner#erase", 303)
 
 
 def _refreshed(version: int, reports: dict[str, Report]) -> str:
