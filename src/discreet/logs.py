@@ -106,7 +106,9 @@ def note(event: str, words: str = "", *, error: BaseException | None = None, **f
     logger = logging.getLogger(where.logger)
     if logger.isEnabledFor(where.level):
         given = {name: value for name, value in facts.items() if value is not None}
-        logger.log(where.level, "%s", words or event, extra={"discreet": (event, given, error)})
+        extra = {"discreet": (event, given, error)}
+        record = logger.makeRecord(logger.name, where.level, "", 0, words or event, (), None, extra=extra)
+        logger.handle(record)  # nobody looks for the line of code that it came from
 
 
 class Lines(logging.Formatter):

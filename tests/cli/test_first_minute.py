@@ -208,3 +208,52 @@ def test_looking_puts_no_value_into_the_draft() -> None:
     assert "41" not in text
     assert 'weight = { type = "number" }' in text
     assert "what the first values of a column seem to be" in text
+
+
+# files that strangers have
+
+
+def test_a_header_that_was_none_is_pointed_at() -> None:
+    written("bare.csv", "".join(f"{i},{i % 7}.5,2026-01-0{1 + i % 9},a\n" for i in range(40)))
+    shown = run("init", "bare.csv", "-o", "bare.toml", "--unit", "row", "--epsilon", "1", "--look").stderr
+    assert 'look: names in the first line of "bare.csv" are numbers: if it has no header, write one above it' in shown
+    assert "# look: names in the first line" in Path("bare.toml").read_text("utf-8")
+    assert read("bare.toml").tables["bare"].columns, "it is a policy all the same"
+
+
+def test_a_name_that_stands_twice_is_told_with_what_is_read() -> None:
+    written("twice.csv", "id,x,x,X\n" + "".join(f"{i},1,9,5\n" for i in range(40)))
+    for options in ((), ("--unit", "row", "--epsilon", "1", "--look", "-o", "twice.toml")):
+        shown = run("init", "twice.csv", *options).stderr
+        assert 'look: x stands 2 times in the header of "twice.csv": only the first one is read' in shown
+    assert "look: " not in run("init", written("plain.csv", "id,2024,town\n1,2,x\n")).stderr
+
+
+def test_a_name_in_a_header_becomes_neither_line_nor_command() -> None:
+    hostile = ",".join(['"x\nname = ""evil""\x1b[31m"'] * 2)
+    shown = run("init", written("odd.csv", f"id,{hostile}\n1,2,3\n"))
+    assert "\x1b" not in shown.stderr + shown.stdout
+    assert not [line for line in shown.stdout.splitlines() if line.startswith("name = ") and "evil" in line]
+
+
+@pytest.mark.parametrize("missing", ["NA", "n/a", "NULL", "None", "-", "?"])
+def test_how_programs_write_that_there_is_no_value_does_not_make_numbers_text(missing: str) -> None:
+    path = written(
+        "gaps.csv", "a,b,c\n" + "".join(f"{missing if i % 2 else i},{missing},{missing}-{i}\n" for i in range(60))
+    )
+    assert seen(path, ",", 3) == Seen((I, None, S))
+
+
+def test_a_file_in_another_encoding_is_told_how_to_change_that() -> None:
+    Path("latin.csv").write_bytes(b"id,town\n" + "".join(f"{i},Zürich\n" for i in range(30)).encode("latin-1"))
+    run("init", "latin.csv", "-o", "latin.toml", "--unit", "id", "--max-rows", "1", "--epsilon", "1", "--look")
+    assert "iconv -f WINDOWS-1252 -t UTF-8" in run("check", "latin.toml", code=3).stdout
+
+
+def test_the_demo_ends_with_commands_that_a_stranger_has(monkeypatch: pytest.MonkeyPatch) -> None:
+    from discreet.cli import demo
+
+    monkeypatch.setattr(demo, "find_spec", lambda _: None)
+    shown = run("demo", "--fast").stdout
+    assert "make " not in shown
+    assert shown.index("pip install 'discreet[server]'") < shown.index("hospital.toml --demo")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from discreet.accounting import Concentrated, Pure
@@ -107,8 +107,8 @@ class Answer:
             "dummy": self.dummy,
             "earlier": self.earlier,
             "receipt": self.receipt,
-            "remaining": asdict(self.remaining),
-            "used": None if self.used is None else asdict(self.used),
+            "remaining": self.remaining.to_dict(),
+            "used": None if self.used is None else self.used.to_dict(),
             "more": self.more,
             "noise": dict(self.noise),
             "notes": list(self.notes),
@@ -208,8 +208,8 @@ class Preview:
             "averages": {name: dict(sizes) for name, sizes in self.averages.items()},
             "notes": list(self.notes),
             "cached": self.cached,
-            "remaining": asdict(self.remaining),
-            "used": None if self.used is None else asdict(self.used),
+            "remaining": self.remaining.to_dict(),
+            "used": None if self.used is None else self.used.to_dict(),
             "more": self.more,
             "guarantee": _guarantee_dict(self.guarantee),
         }

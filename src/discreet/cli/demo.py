@@ -10,6 +10,7 @@ import sys
 import tempfile
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from importlib.util import find_spec
 from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -355,9 +356,10 @@ def farewell(policy: Path, teller: Teller) -> None:
         f'{program} query {shown} "{NEXT}" --epsilon 1',
         f"{program} budget {shown}",
         f"{program} ledger show {shown} --last 5",
+        *(["pip install 'discreet[server]'"] if find_spec("fastapi") is None else []),
         f"{program} serve {shown} --demo",
     )
-    teller.say("The last one opens it to a browser: `make serve` does the same with a fresh hospital.")
+    teller.say(f"The last one opens it to a browser: `{program} serve --demo` does so with a fresh hospital.")
 
 
 def _program() -> str:

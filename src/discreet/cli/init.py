@@ -144,10 +144,15 @@ def _parsed(text: str, path: Path) -> tuple[Policy | None, tuple[Finding, ...]]:
 
 
 def _tell(target: Path | None, text: str, undecided: tuple[Finding, ...]) -> None:
+    from discreet.owner.draft import ODD
+
     if target:
         click.echo(f"wrote {printable(str(target))}", err=True)
     else:
         click.echo(text, nl=False)
+    for line in text.splitlines():
+        if line.startswith(ODD):
+            click.echo(printable(line.removeprefix("# ")), err=True)
     click.echo("still to decide:" if undecided else "nothing is left to decide", err=True)
     for problem in undecided:
         click.echo(f"  {printable(str(problem))}", err=True)

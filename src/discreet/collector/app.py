@@ -156,7 +156,7 @@ async def sign_in(request: Request) -> Response:
         refusal = Refused("unauthorized", "the token is unknown", "the collector wrote it when it was started")
         return _page(request, "owner.html", 401, problem=document_of(refusal))
     response = RedirectResponse("/estimates", 303)
-    request.app.state.sessions.begin(token, response, secure=request.url.scheme == "https")
+    request.app.state.sessions.begin(token, request, response)
     return response
 
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from discreet.answers.layout import percent
 from discreet.answers.plots import panel_chart
+from discreet.answers.plots.beside import beside_others
 from discreet.answers.plots.panels import Axis, Panel
 from discreet.answers.plots.points import record_of
 from discreet.collector.survey import Question, Survey
@@ -59,6 +60,7 @@ class Estimate:
         listed = "; ".join(f"{row.answer} {row.shown:.3g} ({row.low:.3g} to {row.high:.3g})" for row in self._drawn)
         return f"Dots with intervals: {self.question.text} {listed}"
 
+    @beside_others
     def chart(self, theme: str = "light") -> ChartType:
         """Dots with bars, as answers have them."""
         rows = self._drawn

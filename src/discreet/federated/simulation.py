@@ -117,9 +117,16 @@ def _plain(plan: Plan, stay: Sequence[int], sent: Callable[[int], Integers]) -> 
 
 def plot(histories: Iterable[History], theme: str = "light") -> ChartType:
     """Score and ε, round after round, for each place of noise. It needs altair."""
+    from discreet.answers.plots.beside import drawn_beside
+
+    listed = list(histories)
+    return drawn_beside(lambda: _chart(listed, theme))
+
+
+def _chart(listed: list[History], theme: str) -> ChartType:
     from discreet.answers.plots.theme import COLOURS, altair, chart_of, dressed, theme_of
 
-    alt, look, listed = altair(), theme_of(theme), list(histories)
+    alt, look = altair(), theme_of(theme)
     demand(bool(listed), "there is nothing to draw", "pass what simulate() returned")
     records = [record for history in listed for record in history.records()]
     places = list(dict.fromkeys(record["noise"] for record in records))

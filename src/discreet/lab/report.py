@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
 from discreet.answers.document import document, words
+from discreet.answers.plots.beside import beside_others
 from discreet.answers.plots.embedded import picture
 from discreet.lab.blocks import Block, Figures, Heading, Note, Picture, Table, Words
 from discreet.lab.experiment import Experiment, Outcome
@@ -79,6 +80,7 @@ def rendered(blocks: Iterable[Block], name: str) -> Iterable[str]:
                 yield _tabled(block)
 
 
+@beside_others
 def standalone(block: Picture) -> str:
     """A picture as a file of its own."""
     import vl_convert

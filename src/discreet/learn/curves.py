@@ -109,6 +109,11 @@ class LearningCurve:
 
     def plot(self, theme: str = "light") -> ChartType:
         """The mean score against ε, with how much fits differ, beside that without privacy. It needs altair."""
+        from discreet.answers.plots.beside import drawn_beside
+
+        return drawn_beside(lambda: self._chart(theme))
+
+    def _chart(self, theme: str) -> ChartType:
         from discreet.answers.plots.theme import COLOURS, NEUTRAL, altair, chart_of, dressed, theme_of
 
         alt, look = altair(), theme_of(theme)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from discreet.answers.plots.beside import beside_others
 from discreet.answers.plots.theme import COLOURS, altair, chart_of, dressed, theme_of
 from discreet.learn.cards import seen_by
 
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
     from altair.typing import ChartType
 
 
+@beside_others
 def plotted(model: Any, theme: str) -> ChartType:
     """Curves of an additive model, else importances; AttributeError where there are neither."""
     check_is_fitted(model)

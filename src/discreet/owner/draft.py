@@ -27,7 +27,7 @@ from discreet.engines.sources import described, owned
 from discreet.engines.staging import described_tables
 from discreet.engines.text import attached_table, reading_parquet
 from discreet.owner.decisions import Decisions, demand_known
-from discreet.owner.kinds import Seen, seen
+from discreet.owner.kinds import Seen, names_nothing, seen
 from discreet.owner.names import likely_kind, named_thing, whose
 from discreet.owner.toml import Names, head, is_name, key, line, quoted, value
 from discreet.policy import Finding, Format, Kind, PolicyError, Source
@@ -79,6 +79,8 @@ _DECIDED: Final = (
 _SEEN: Final = "#   type      of CSV: what the first values of a column seem to be; see that it is so"
 _UNIT: Final = "decide: the column that names whom you protect"
 ROW: Final = "row"
+ODD: Final = "# look: "
+"""Before what the owner should look at, whatever was decided."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +92,8 @@ class Described:
     columns: dict[str, str]
     unit: str | None = None
     """The column of the unit, or "row", if the owner named it."""
+    odd: tuple[str, ...] = ()
+    """What is strange about the header of a CSV file, in words."""
 
     def spelling(self, column: str) -> str | None:
         return next((held for held in self.columns if held.lower() == column.lower() and is_name(held)), None)
@@ -147,6 +151,7 @@ def _table(
     if decided is False:
         yield line(f"# [tables.{key(table.name)}]", "left out")
         return
+    yield from (f"{ODD}{each}" for each in table.odd)
     yield f"[tables.{key(table.name)}]"
     login = table.source.login
     yield f"source = {quoted(as_written(login) if login else _seen_from(folder, table.source.path))}"
@@ -280,7 +285,17 @@ def _of_file(
     separator, names = separated(first, source.path, str(apart) if apart in SEPARATORS else None)
     held = seen(first, separator, len(names)) if look else Seen((None,) * len(names))
     said = None if separator == delimiter(first) else separator
-    return Described(called, replace(source, separator=said, decimal=held.decimal), _kinds(names, held))
+    file = replace(source, separator=said, decimal=held.decimal)
+    return Described(called, file, _kinds(names, held), odd=tuple(_odd(names, source.path)))
+
+
+def _odd(names: Sequence[str], path: str) -> Iterator[str]:
+    """What whoever made the file may not have meant."""
+    if names_nothing(names):
+        yield f"names in the first line of {quoted(path)} are numbers: if it has no header, write one above it"
+    for column, times in Counter(names).items():
+        if times > 1:
+            yield f"{key(column)} stands {times} times in the header of {quoted(path)}: only the first one is read"
 
 
 def _kinds(names: Sequence[str], held: Seen) -> dict[str, str]:

@@ -22,6 +22,8 @@ RECORDS: Final = 1000
 BYTES: Final = 2**20
 NEARLY: Final = 0.95
 """Of the values that are there: so many have to be of a kind."""
+MISSING: Final = frozenset({"na", "n/a", "null", "none", "-", "?"})
+"""How programs write that there is no value, in any case of letters. NaN is a value to some of them."""
 _DATE: Final = r"\d{4}([-/])\d\d\1\d\d"
 _KINDS: Final = {
     Kind.BOOLEAN: re.compile(r"true|false", re.IGNORECASE),
@@ -49,7 +51,7 @@ def seen(path: str, separator: str, columns: int) -> Seen:
     held: list[list[str]] = [[] for _ in range(columns)]
     for record in _records(path, separator, columns):
         for values, value in zip(held, record, strict=True):
-            if value.strip():
+            if value.strip() and value.strip().lower() not in MISSING:
                 values.append(value.strip())
     commas = separator != "," and any(_has_commas(values) for values in held)
     return Seen(tuple(_kind(values, commas=commas) for values in held), "," if commas else None)
@@ -69,6 +71,13 @@ def _records(path: str, separator: str, columns: int) -> Iterator[Sequence[str]]
         yield from (record for record in islice(reader, 1, RECORDS + 1) if len(record) == columns)
     except csv.Error:
         return
+
+
+def names_nothing(names: Sequence[str]) -> bool:
+    """Whether most of these names are numbers or dates: so a file begins that has no header."""
+    forms = [form for kind, form in _KINDS.items() if kind is not Kind.BOOLEAN]
+    odd = sum(any(form.fullmatch(name.strip()) for form in forms) for name in names)
+    return 2 * odd > len(names)
 
 
 def _has_commas(values: Sequence[str]) -> bool:

@@ -8,6 +8,7 @@ from functools import wraps
 from pathlib import Path
 from typing import Final
 
+from discreet.engines.header import TO_UTF_8
 from discreet.engines.problems import SourceError
 from discreet.engines.sources import demand_apart, paths
 from discreet.engines.text import INTEGERS
@@ -78,7 +79,8 @@ def dropped_records(inspection: Inspection, table: Table) -> Iterator[Judgement]
             f"{counted(counts.dropped, 'record')} of {counts.read + counts.dropped:,}: not as many fields as the "
             "header, a stray quote, no UTF-8, or too long, so never read"
         )
-        yield Severity.WARNING if counts.read else Severity.ERROR, message, "clean the source"
+        fix = f"clean the source: quote values that hold the separator; {TO_UTF_8}"
+        yield Severity.WARNING if counts.read else Severity.ERROR, message, fix
 
 
 @of_tables("source", private=False)

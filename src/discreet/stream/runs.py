@@ -133,6 +133,11 @@ class Run:
 
     def plot(self, theme: str = "light") -> ChartType:
         """The value of each attempt's test beside the goal, and what was spent up to it. It needs altair."""
+        from discreet.answers.plots.beside import drawn_beside
+
+        return drawn_beside(lambda: self._chart(theme))
+
+    def _chart(self, theme: str) -> ChartType:
         from discreet.answers.plots.theme import COLOURS, NEUTRAL, altair, chart_of, dressed, theme_of
 
         alt, look = altair(), theme_of(theme)

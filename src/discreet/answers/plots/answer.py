@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from discreet.answers.layout import cost_words, percent
+from discreet.answers.plots.beside import beside_others
 from discreet.answers.plots.panels import Panel, bars_told, is_series, is_short
 from discreet.answers.plots.points import picture_of
 from discreet.answers.plots.theme import (
@@ -58,6 +59,7 @@ NARROW: Final = Layout(230, 230, 230, 1, 46, 96)
 LAYOUTS: Final = {"wide": WIDE, "narrow": NARROW}
 
 
+@beside_others
 def answer_chart(answer: Answer, theme: str = "light", layout: Layout = WIDE) -> ChartType:
     """A panel for each column of numbers, each on a scale of its own."""
     look = theme_of(theme)
@@ -80,6 +82,7 @@ def answer_chart(answer: Answer, theme: str = "light", layout: Layout = WIDE) ->
     return dressed(chart, look, _title(panels), lines, letters=layout.letters, label=layout.label)
 
 
+@beside_others
 def panel_chart(panel: Panel, title: str, subtitle: Sequence[str], confidence: str, theme: str = "light") -> ChartType:
     """One panel as a chart of its own."""
     look = theme_of(theme)

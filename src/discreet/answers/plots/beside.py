@@ -8,9 +8,11 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 from contextlib import suppress
-from typing import Final, TypeVar
+from functools import partial, wraps
+from typing import Final, ParamSpec, TypeVar
 
 T = TypeVar("T")
+Given = ParamSpec("Given")
 PANDAS: Final = "pandas"
 
 
@@ -23,6 +25,16 @@ def drawn_beside(draw: Callable[[], T]) -> T:
         if whole or not _imported():
             raise
     return draw()  # its import began meanwhile, and has ended
+
+
+def beside_others(draw: Callable[Given, T]) -> Callable[Given, T]:
+    """A function that draws, for users who draw in threads of their own. What they do with the chart is theirs."""
+
+    @wraps(draw)
+    def drawing(*given: Given.args, **named: Given.kwargs) -> T:
+        return drawn_beside(partial(draw, *given, **named))
+
+    return drawing
 
 
 def _imported() -> bool:

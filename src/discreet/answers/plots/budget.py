@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 from discreet.accounting import Concentrated
 from discreet.accounting.balance import Amount, Balance
 from discreet.accounting.record import Entry
+from discreet.answers.plots.beside import beside_others
 from discreet.answers.plots.theme import COLOURS, NEUTRAL, altair, chart_of, dressed, shortened, theme_of
 from discreet.answers.story import StoryLine
 from discreet.printing import at_least, at_most, counted, printable
@@ -59,6 +60,7 @@ class History:
         return max((line.number for line in self.events if line.kind == "window" and line.number < before), default=0)
 
 
+@beside_others
 def budget_chart(history: History, total: Balance, shares: Mapping[str, Balance], theme: str = "light") -> ChartType:
     """What remains of the budget after each charge; below it, what analysts have left of their shares."""
     look = theme_of(theme)

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 from discreet.accounting.curves import delta_of
 from discreet.accounting.distributions import DiscreteLaplace, Noise
 from discreet.accounting.rounding import float_up
+from discreet.answers.plots.beside import beside_others
 from discreet.answers.plots.theme import COLOURS, altair, chart_of, dressed, theme_of
 from discreet.exact import MOST_EPSILON
 from discreet.mechanisms import Gaussian, Laplace
@@ -83,6 +84,7 @@ class Curve:
         return float_up(self.noise.tail(least)[1])
 
 
+@beside_others
 def privacy_loss(*mechanisms: Laplace | Gaussian, theme: str = "light") -> ChartType:
     """How likely the privacy loss of a release exceeds ε (solid), and the δ that goes with ε (dashed).
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from discreet.answers.plots.beside import drawn_beside
+
 SVG = "image/svg+xml"
 
 
@@ -13,13 +15,15 @@ class Offline:
     def _repr_mimebundle_(self, *_: Any, **__: Any) -> dict[str, str]:
         import vl_convert
 
-        drawn = vl_convert.vegalite_to_svg(self.to_dict(validate=False))  # type: ignore[attr-defined]
+        written = drawn_beside(lambda: self.to_dict(validate=False))  # type: ignore[attr-defined]
+        drawn = vl_convert.vegalite_to_svg(written)
         return {SVG: drawn, "text/plain": repr(self)}
 
     def save(self, fp: Any, format: str | None = None, **settings: Any) -> None:  # noqa: A002  (altair's signature)
         """Write it into a file, as altair does; a page of HTML holds all that it needs."""
         inline = {"inline": True} if "html" in (format, str(fp).rpartition(".")[2].lower()) else {}
-        super().save(fp, format, **{**inline, **settings})  # type: ignore[misc]
+        save = super().save  # type: ignore[misc]
+        drawn_beside(lambda: save(fp, format, **{**inline, **settings}))
 
 
 _KINDS: dict[type, type] = {}

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from discreet.answers.figures import half_width
 from discreet.answers.layout import cost_words, error_range, percent, rank_error
+from discreet.answers.plots.beside import beside_others
 from discreet.answers.plots.panels import drawable
 from discreet.answers.plots.theme import (
     COLOURS,
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 ANY: Final = "any group"
 
 
+@beside_others
 def preview_chart(preview: Preview, theme: str = "light") -> ChartType:
     """For each noisy column a bar from −error to +error; for averages one for each size of group."""
     look = theme_of(theme)

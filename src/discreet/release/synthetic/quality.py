@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
+from discreet.answers.plots.beside import beside_others
 from discreet.answers.plots.theme import COLOURS, altair, chart_of, dressed, sentence, theme_of
 from discreet.markup import Head, Side, around, note, table, words
 from discreet.printing import counted, printable
@@ -116,6 +117,7 @@ class Quality:
         ]
         return around(words(counted(self.rows, "synthetic row"), "strong"), table(heads, rows), note(MEANING))
 
+    @beside_others
     def plot(self, theme: str = "light") -> ChartType:
         """Bars of all differences, each with a tick where noise alone would put it."""
         look = theme_of(theme)
