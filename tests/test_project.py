@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 import discreet
+from tests import trimmed
 
 ROOT = Path(__file__).parents[1]
 SOURCES = sorted((ROOT / "src").rglob("*.py"))
@@ -73,3 +74,23 @@ def test_the_example_of_the_core_tells_its_story(capsys: pytest.CaptureFixture[s
     assert "0.058" in shown
     assert "budget-exhausted" in shown
     assert "Laplace against Gaussian" in shown
+
+
+def test_the_environment_loses_tests_and_sources_of_packages_and_nothing_else(tmp_path: Path) -> None:
+    kept = ["one/__init__.py", "one/testing.py", "one/core.so", "tests.py", "one/tests_of/x.py", "two/data/é.csv"]
+    gone = ["one/tests/__init__.py", "one/tests/deep/tests/x.py", "two/a.pyx", "two/include/b.h", "tests/x.py"]
+    for name in (*kept, *gone):
+        path = tmp_path / "here" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("12345", encoding="utf-8")
+    outside = tmp_path / "outside" / "tests"
+    outside.mkdir(parents=True)
+    (outside / "mine.c").write_text("12345", encoding="utf-8")
+    (tmp_path / "here" / "one" / "linked").symlink_to(tmp_path / "outside")
+    (tmp_path / "here" / "one" / "sub").mkdir()
+    (tmp_path / "here" / "one" / "sub" / "tests").symlink_to(outside)
+    assert trimmed.main(tmp_path / "here") == 5 * len(gone)
+    left = [path.relative_to(tmp_path / "here").as_posix() for path in (tmp_path / "here").rglob("*.*")]
+    assert sorted(left) == sorted(kept)
+    assert (outside / "mine.c").exists()
+    assert trimmed.main(tmp_path / "here") == 0
