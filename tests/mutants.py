@@ -47,8 +47,8 @@ PINS = "tests/golden/test_figures.py"
 """Figures as they were: what only these notice may be as good as before, and is counted apart."""
 PATIENCE = 8
 """Seconds on the clock, for one of the processor, until a mutant is taken to hang."""
-LIMIT = 90
-"""Seconds of the processor after which a mutant is taken to hang: no tests of a file need a third of it."""
+LIMIT = 150
+"""Seconds of the processor after which a mutant is taken to hang: no tests of a folder need a third of it."""
 OUTSIDE = 77
 """How a fork ends whose mutant changes more than functions."""
 TESTS: dict[str, list[str]] = {
@@ -162,7 +162,7 @@ TESTS: dict[str, list[str]] = {
         "tests/ledger/test_opening.py",
     ],
     "ledger/keys.py": ["tests/ledger/test_keys.py"],
-    "ledger/state.py": [*LEDGER, "tests/ledger/test_partitions.py"],
+    "ledger/state.py": [*LEDGER, "tests/ledger/test_partitions.py", "tests/ledger/test_stream_records.py"],
     "ledger/grant.py": [STANDING, *reversed(LEDGER), "tests/ledger/test_partitions.py"],
     "ledger/charge.py": ["tests/attacks/test_mixed_relations.py", *OPENED],
     "ledger/codec.py": [STANDING, *OPENED],
@@ -218,14 +218,16 @@ TESTS: dict[str, list[str]] = {
     "sql/part.py": ["tests/curator/test_partition.py"],
 }
 """The tests that belong to a file, the quickest first."""
+ALONE = ("postgres", "processes", "crowds", "crashes", "moves", "torn", "forks", "disk", "failures", "timing", "model")
+"""Tests that start or kill processes, or search for long: they run for files that name them, not for their folder."""
 WIDER: dict[str, list[str]] = {
-    "accounting/": ["tests/golden/test_accounting.py", "tests/contracts/test_mechanisms.py"],
-    "exit/": ["tests/exit/test_perform.py"],
-    "ledger/": ["tests/ledger/test_percentages.py", "tests/ledger/test_units.py", "tests/contracts/test_stores.py"],
-    "mechanisms/": ["tests/contracts/test_mechanisms.py"],
-    "noise/": ["tests/noise/test_public.py", "tests/contracts/test_mechanisms.py"],
+    "accounting/": ["tests/accounting", "tests/golden/test_accounting.py", "tests/contracts/test_mechanisms.py"],
+    "exit/": ["tests/exit", "tests/curator/test_curator.py"],
+    "ledger/": ["tests/ledger", "tests/contracts/test_stores.py"],
+    "mechanisms/": ["tests/mechanisms", "tests/contracts/test_mechanisms.py"],
+    "noise/": ["tests/noise", "tests/contracts/test_mechanisms.py"],
 }
-"""After those, the tests of all files of a folder: contracts that every one of them serves."""
+"""After those, the tests of all files of a folder, and contracts that every one of them serves."""
 BASES = ("noise/", "accounting/", "mechanisms/", "ledger/", "exit/")
 BASE_FILES = ("sql/cost.py", "sql/draw.py", "sql/cache.py", "composed.py", "engines/printed.py")
 """The trusted base."""
@@ -235,8 +237,17 @@ def noticing(path: str) -> list[str] | None:
     """The tests that may notice a fault in a file; None if nobody said which."""
     name = path.removeprefix(BASE)
     own = TESTS.get(name)
-    wider = [test for folder, tests in WIDER.items() if name.startswith(folder) for test in tests]
+    wider = [
+        test for folder, tests in WIDER.items() if name.startswith(folder) for each in tests for test in _files(each)
+    ]
     return None if own is None else list(dict.fromkeys([*own, *wider]))
+
+
+def _files(tests: str) -> list[str]:
+    """A file, or those of a folder that may run for each of its files."""
+    folder = ROOT / tests
+    found = sorted(folder.glob("test_*.py")) if folder.is_dir() else [folder]
+    return [str(path.relative_to(ROOT)) for path in found if not path.stem.endswith(ALONE)]
 
 
 def trusted() -> list[str]:
@@ -260,6 +271,7 @@ def copied() -> Iterator[Path]:
 class End(Enum):
     SURVIVED = "survived"
     KILLED = "killed"
+    WIDER = "killed by other tests of its folder"
     PINNED = "killed by pinned figures alone"
     LATE = "killed by the time limit"
     OUTSIDE = "outside of functions"
@@ -300,7 +312,7 @@ class Server:
             if not child:
                 self._begin(run, session)
                 return None  # the tests are run
-            found = self._ended(child)
+            found = self._ended(child, run)
             run.write(self._tree, is_mutant=False)
             self._told.send(found.name)
         return True
@@ -324,7 +336,7 @@ class Server:
         if mutant is not None and not patched(str(self._tree / run.path), mutant.source, mutant.text):
             os._exit(OUTSIDE)
 
-    def _ended(self, child: int) -> End:
+    def _ended(self, child: int, run: Run) -> End:
         status = _waited(child, PATIENCE * LIMIT)
         if status == OUTSIDE:
             return End.OUTSIDE
@@ -333,7 +345,10 @@ class Server:
         if not status:
             return End.SURVIVED
         named = self._noticed.read_text(encoding="utf-8") if self._noticed.exists() else ""
-        return End.PINNED if named.startswith(PINS) else End.KILLED
+        if named.startswith(PINS):
+            return End.PINNED
+        own = TESTS.get(run.path.removeprefix(BASE), ())
+        return End.KILLED if not named or named.startswith(tuple(own)) else End.WIDER
 
 
 def _waited(child: int, seconds: float) -> int | None:
@@ -442,7 +457,7 @@ def main() -> None:
                 continue
             counts[end] += 1
             print(f"{run.path} {run.mutant.number} {end.value}", flush=True)
-            if end is not End.KILLED:
+            if end not in {End.KILLED, End.WIDER}:
                 print(run.mutant.diff, flush=True)
     print(f"{counts.total()} of {sum(map(len, known.values()))} tried: {_told(counts)}", flush=True)
 

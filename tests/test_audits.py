@@ -5,9 +5,9 @@ False alarms: three audits of correct mechanisms, first at 10⁻³ and then on f
 
 from __future__ import annotations
 
-import datetime
 import json
 import math
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -17,19 +17,20 @@ import numpy as np
 import pytest
 from benchmarks import audits
 from benchmarks.audit_cases import LIBRARIES, Case, Library
-from benchmarks.audits import AGAIN, FIRST, TITLES, Drawn, Finding, audited, document, page
+from benchmarks.audits import AGAIN, FIRST, TITLES, Drawn, Finding, audited, merged, page
 from benchmarks.peers import environments, sampling
 from benchmarks.peers.environments import Failed, Peer
 
 from discreet import noise
 from discreet.audit import Claim
 
+_read, _write = audits.read, audits.write
 PEER = Peer("fake", "fake_audit", ())
 GOOD = Case("good", "0 or 1", 0, 1, samples=4_000)
 HALF = Case("half the noise", "0 or 1", 0, 1, samples=4_000, caveat="it says so itself")
 POISON = Case("a pipe | in its name", "no row or one", 0, 1, samples=4_000)
 MISSING = Case("missing", "0 or 1", 0, 1)
-DAY = datetime.date(2026, 1, 2)
+FACTS = {"day": "2026-01-02", "commit": "1a2b", "load": 0.5}
 
 
 def exact(scale: float, n: int) -> dict[str, Any]:
@@ -120,12 +121,19 @@ def test_a_second_draw_that_fails_leaves_no_violation() -> None:
 
 
 def test_the_page_holds_one_row_for_each_case_and_counts_what_was_run() -> None:
-    shown = page(document(found(GOOD, HALF, POISON, MISSING), 12.3, DAY))
+    first = merged(Library(PEER, (GOOD, HALF)), [], found(HALF, GOOD), FACTS)
+    second = merged(Library(PEER, (POISON, MISSING)), [], found(POISON, MISSING), {**FACTS, "load": 3})
+    shown = page({"fake": first, "other": second})
     rows = [line for line in shown.splitlines() if line.startswith("|")]
     assert len(rows) == 2 + 4
     assert {row.replace("\\|", "").count("|") for row in rows} == {len(TITLES) + 1}
     assert "On 2026-01-02 it tried 3 claims" in shown
     assert "found 2 of them violated" in shown
+    assert re.search(r"Measured: 4 claims at commit 1a2b \(2026-01-02, \d+ s, load 0.5 to 3\)\.", shown)
+    later = [{**row, "day": "2026-01-05", "commit": audits.UNKNOWN} for row in second]
+    shown = page({"fake": first, "other": later})
+    assert "From 2026-01-02 to 2026-01-05 it tried" in shown
+    assert "; 2 claims from before commits were kept (2026-01-05, " in shown
     assert "fake 1.2" in rows[2]
     assert "not disproved" in rows[2]
     assert "**violated**" in rows[3]
@@ -133,7 +141,7 @@ def test_the_page_holds_one_row_for_each_case_and_counts_what_was_run() -> None:
 
 def test_the_page_of_the_documentation_is_of_these_cases_and_of_what_was_kept() -> None:
     shown = audits.PAGE.read_text(encoding="utf-8")
-    assert shown == page(json.loads(audits.KEPT.read_text(encoding="utf-8"))), "python -m benchmarks audits --docs"
+    assert shown == page(audits.read()), "python -m benchmarks audits --docs"
     rows = [line.split(" | ") for line in shown.splitlines() if line.startswith("| ")][2:]
     cases = [case for library in LIBRARIES for case in library.cases]
     assert [(row[1], row[2], row[3]) for row in rows] == [
@@ -216,6 +224,54 @@ def test_a_program_that_fails_takes_only_its_own_cases_with_it(monkeypatch: pyte
     assert audits.drawn(PEER, cases[audits.AT_A_TIME : audits.AT_A_TIME + 1]) == Failed("more than 300 s")
 
 
+def test_what_is_kept_names_the_day_and_the_commit_that_measured_it() -> None:
+    kept = audits.read()
+    assert list(kept) == [library.peer.name for library in LIBRARIES]
+    for name, rows in kept.items():
+        assert all(re.fullmatch(r"[0-9a-f]{10}", row["commit"]) for row in rows), name
+        assert {row["cells"][0].split()[0] for row in rows} == {name}
+        assert all(re.fullmatch(r"\d{4}-\d\d-\d\d", row["day"]) for row in rows)
+
+
+def test_claims_are_kept_as_they_are_tried_and_a_stopped_run_goes_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cases = tuple(replace(GOOD, primitive=f"good {place}", samples=200) for place in range(2 * audits.AT_A_TIME))
+    monkeypatch.setattr(
+        audits, "LIBRARIES", (Library(PEER, cases), Library(replace(PEER, name="other"), (replace(GOOD, samples=200),)))
+    )
+    path, asked = tmp_path / "kept.json", list[str]()
+    monkeypatch.setattr(audits, "read", lambda: _read(path))
+    monkeypatch.setattr(audits, "write", lambda kept: _write(kept, path))
+    monkeypatch.setattr(audits, "PAGE", tmp_path / "page.md")
+
+    def drawn(_: Peer, some: Sequence[Case]) -> tuple[str, list[Drawn]]:
+        if len(asked) == audits.AT_A_TIME:
+            asked.append("stopped")
+            raise KeyboardInterrupt
+        asked.extend(case.primitive for case in some)
+        return "1.2", [Drawn(exact(1, 200), 0.5)] * len(some)
+
+    monkeypatch.setattr(audits, "drawn", drawn)
+    old = {**FACTS, "commit": audits.UNKNOWN, "cells": ["other 1.1", "good", "0 or 1", "ε 1", *[""] * 4, "9 s"]}
+    _write({"other": [old]}, path)
+    with pytest.raises(KeyboardInterrupt):
+        audits.main(["fake", "--docs"])
+    assert [row["cells"][1] for row in _read(path)["fake"]] == ["good 0", "good 1"]
+    asked.clear()
+    asked.append("")
+    audits.main(["--docs", "--missing"])
+    assert asked[1:] == ["good 2", "good 3", "good"], "what has no commit counts as missing"
+    assert [row["cells"][0] for rows in _read(path).values() for row in rows] == ["fake 1.2"] * 4 + ["other 1.2"]
+    assert "| other 1.2 | good |" in (tmp_path / "page.md").read_text("utf-8")
+    path.unlink()
+    audits.main(["other"])
+    assert not path.exists(), "without --docs nothing is kept"
+
+
 def test_wrong_use_says_what_to_write() -> None:
-    with pytest.raises(SystemExit, match=r"python -m benchmarks audits \[--docs\]"):
-        audits.main(["--doc"])
+    for wrong in ("--doc", "Opendp", ""):
+        with pytest.raises(
+            SystemExit, match=r"python -m benchmarks audits \[--docs\] \[--missing\] \[LIBRARY…\], of diffprivlib"
+        ):
+            audits.main([wrong])

@@ -92,7 +92,8 @@ def test_many_adaptive_questions_many_times(budget: str) -> None:
 
 @pytest.mark.slow
 def test_a_ledger_that_does_not_count_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The same session where nothing is ever spent: the attacker averages until it knows."""
+    """The same session where nothing is ever spent: the attacker averages until it knows. The means of 40 answers lie
+    four and a half deviations apart."""
     policy = policy_of(TABLE, head=HEADS["pure"].replace("epsilon = 2", "epsilon = 1"))
     from discreet.curator.dummy import FreeLedger
 
@@ -103,7 +104,7 @@ def test_a_ledger_that_does_not_count_is_caught(monkeypatch: pytest.MonkeyPatch)
 
     data, neighbour = {"t": [*CROWD, *TARGET]}, {"t": CROWD}
     found = estimate(
-        session(policy, averaging, questions=15), data, neighbour, claim=claimed(policy), samples=300, confidence=0.999
+        session(policy, averaging, questions=40), data, neighbour, claim=claimed(policy), samples=120, confidence=0.999
     )
     assert found.violated, str(found)
     assert found.advantage[1] > found.claim.advantage

@@ -1,22 +1,38 @@
-"""What callers of the trusted base get who leave an argument out."""
+"""What callers of the trusted base get who leave an argument out, and the numbers that stand in its modules."""
 
 from __future__ import annotations
 
+import ast
 import inspect
 from collections.abc import Iterator
+from decimal import Decimal
 from enum import Enum
 from fractions import Fraction
 from importlib import import_module
+from types import ModuleType
 from typing import Any
 
 from tests.mutants import BASE, trusted
 
 
-def defaults() -> Iterator[tuple[str, Any]]:
-    """For every public function, class and method the arguments that may be left out, and what they are then."""
+def modules() -> Iterator[tuple[str, ModuleType]]:
     for path in trusted():
         name = f"discreet.{path.removeprefix(BASE).removesuffix('.py').removesuffix('/__init__').replace('/', '.')}"
-        module = import_module(name)
+        yield name, import_module(name)
+
+
+def constants() -> Iterator[tuple[str, Any]]:
+    """Every number that a module of the trusted base has a name for; imported ones stand where they are from."""
+    for name, module in modules():
+        for label in sorted(set(_assigned(module))):
+            value = vars(module).get(label)
+            if label.isupper() and isinstance(value, int | float | Fraction | Decimal):
+                yield f"{name}.{label}", str(value)
+
+
+def defaults() -> Iterator[tuple[str, Any]]:
+    """For every public function, class and method the arguments that may be left out, and what they are then."""
+    for name, module in modules():
         for owner, value in sorted(vars(module).items()):
             if owner.startswith("_") or getattr(value, "__module__", None) != name:
                 continue
@@ -25,6 +41,12 @@ def defaults() -> Iterator[tuple[str, Any]]:
                 left_out = _left_out(each)
                 if left_out and not label.split(".")[-1].startswith("_"):
                     yield f"{name}.{label}", left_out
+
+
+def _assigned(module: ModuleType) -> Iterator[str]:
+    for statement in ast.parse(inspect.getsource(module)).body:
+        targets = statement.targets if isinstance(statement, ast.Assign) else [getattr(statement, "target", None)]
+        yield from (name.id for target in targets if target for name in ast.walk(target) if isinstance(name, ast.Name))
 
 
 def _left_out(value: Any) -> dict[str, str]:

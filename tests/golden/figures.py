@@ -76,7 +76,7 @@ from discreet.mechanisms import (
 from discreet.mechanisms.calibrated import root
 from discreet.mechanisms.simplex import projected
 from discreet.noise.race import Exponents, exponential_race, gumbel_race
-from tests.golden.defaults import defaults
+from tests.golden.defaults import constants, defaults
 from tests.rigged import Rigged
 
 FILE = Path(__file__).with_suffix(".json")
@@ -409,6 +409,7 @@ def _digest(values: Any) -> str:
 
 
 GROUPS: dict[str, Callable[[], Iterator[tuple[str, Any]]]] = {
+    "constants": constants,
     "defaults": defaults,
     "noises": _noises,
     "sums": _sums,

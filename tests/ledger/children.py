@@ -14,7 +14,7 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from fractions import Fraction
 from functools import partial
@@ -29,7 +29,7 @@ from discreet.errors import BudgetExhausted, Refused
 from discreet.ledger import Charge, LedgerError, verify
 from discreet.ledger.sqlite.files import beside
 from discreet.ledger.sqlite.store import Sqlite
-from tests.ledger.helpers import CENT, PURE, answers, opened, spend, store_of
+from tests.ledger.helpers import CENT, answers, every_act, opened, spend, store_of
 from tests.ledger.helpers import child as elsewhere
 
 Scenario = Callable[..., object]
@@ -462,6 +462,17 @@ def attempts(path: Path) -> object:
 # forks
 
 
+def say_refusals(acts: Sequence[Callable[[], object]], ledger: package.Ledger, say: Callable[[str], None]) -> None:
+    """What a child is told, act by act, and that it could close what it was refused."""
+    for act in acts:
+        try:
+            act()
+        except LedgerError as error:
+            say(str(error))
+    ledger.close()
+    say("closed")
+
+
 @scenario
 def fork_and_use(path: Path) -> object:
     """A child uses what its parent opened: every way is refused, and the parent goes on."""
@@ -470,24 +481,9 @@ def fork_and_use(path: Path) -> object:
     waiting = ledger.charge(CENT, why="made before the fork")
 
     def body(say: Callable[[str], None]) -> None:
-        acts: list[Callable[[], object]] = [
-            lambda: spend(ledger),
-            waiting.__enter__,
-            ledger.balance,
-            ledger.entries,
-            lambda: ledger.answer(3),
-            lambda: ledger.data_version,
-            lambda: ledger.advance_data("x"),
-            lambda: ledger.raise_budget(PURE, "x"),
-        ]
+        acts = every_act(ledger, waiting)
         acts += [lambda: opened(path), lambda: verify(path), lambda: package.back_up(path, beside(path, ".backup"))]
-        for act in acts:
-            try:
-                act()
-            except LedgerError as error:
-                say(str(error))
-        ledger.close()
-        say("closed")
+        say_refusals(acts, ledger, say)
 
     said, code = heard(*forked(body))
     seen.append(spend(ledger))
@@ -528,13 +524,7 @@ def fork_while_locked(path: Path) -> object:
 
     def body(say: Callable[[str], None]) -> None:
         signal.alarm(20)
-        for act in (lambda: spend(ledger), ledger.balance, ledger.entries):
-            try:
-                act()
-            except LedgerError as error:
-                say(str(error))
-        ledger.close()
-        say("closed")
+        say_refusals([lambda: spend(ledger), ledger.balance, ledger.entries], ledger, say)
 
     said, code = heard(*forked(body))
     done.set()

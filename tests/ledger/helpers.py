@@ -44,6 +44,20 @@ def hurried(path: Path, grant: Grant = PURE, *, shares: Mapping[str, Fraction] =
     return ledger
 
 
+def every_act(ledger: Ledger, waiting: Any) -> list[Callable[[], object]]:
+    """What somebody may ask of a ledger, with a charge that has not begun."""
+    return [
+        lambda: spend(ledger),
+        waiting.__enter__,
+        ledger.balance,
+        ledger.entries,
+        lambda: ledger.answer(3),
+        lambda: ledger.data_version,
+        lambda: ledger.advance_data("x"),
+        lambda: ledger.raise_budget(PURE, "x"),
+    ]
+
+
 def spend(ledger: Ledger, loss: Loss = CENT, *, answer: bytes | None = None, **facts: Any) -> str:
     """One charge, and its answer if there is one; the receipt."""
     charge = ledger.charge(loss, **{"why": "SELECT COUNT(*) FROM patients", **facts})

@@ -16,6 +16,7 @@ from discreet.ledger import Grant, Ledger, LedgerDamaged, LedgerError, Memory, S
 from discreet.ledger.codec import Record
 from discreet.ledger.ledger import TOTALS_EVERY
 from discreet.ledger.memory import Journal
+from discreet.ledger.windows import Window, window_read
 from tests.ledger.helpers import BOTH, filled, forge, hurried, opened, rows, spend
 
 OLD = Path(__file__).parents[1] / "fixtures" / "format2" / "ledger.sqlite"
@@ -233,6 +234,20 @@ def test_a_pure_ledger_with_windows_may_get_a_delta() -> None:
 
 
 # somebody who knows the format
+
+
+@pytest.mark.parametrize(("number", "most", "known"), [
+    (1, 4, False), (2, 4, True), (4, 4, True), (5, 4, False), (1, 1, False), (True, 4, False), ("2", 4, False),
+    (2, 4.0, False),
+])  # fmt: skip
+def test_a_window_that_is_on_record_is_one_after_the_first(number: Any, most: Any, known: bool) -> None:
+    """Totals name a window only where one was opened: with number 1 they would begin the count anew."""
+    record = Window(2, 4, (1,), (1,), {"ann": (1,)}).fields() | {"number": number, "most": most}
+    if known:
+        assert window_read(record).number == number
+        return
+    with pytest.raises(ValueError, match="numbered"):
+        window_read(record)
 
 
 def full(path: Path) -> None:

@@ -23,7 +23,7 @@ from discreet.ledger import OWNER, Charge, Grant, Ledger, LedgerDamaged, LedgerE
 from discreet.ledger.ledger import MAX_QUERY_LENGTH
 from discreet.ledger.sqlite.store import Sqlite
 from discreet.noise import SYSTEM
-from tests.ledger.helpers import BOTH, CENT, PURE, SHARES, hurried, opened, rows, spend, store_of
+from tests.ledger.helpers import BOTH, CENT, PURE, SHARES, every_act, hurried, opened, rows, spend, store_of
 
 
 @pytest.fixture
@@ -263,17 +263,7 @@ def test_a_closed_ledger_gives_nothing(path: Path) -> None:
     waiting = ledger.charge(CENT, why="q")
     ledger.close()
     ledger.close()
-    acts: list[Any] = [
-        lambda: spend(ledger),
-        waiting.__enter__,
-        ledger.balance,
-        ledger.entries,
-        lambda: ledger.answer(3),
-        lambda: ledger.data_version,
-        lambda: ledger.advance_data("x"),
-        lambda: ledger.raise_budget(PURE, "x"),
-    ]
-    for act in acts:
+    for act in every_act(ledger, waiting):
         with pytest.raises(LedgerError, match="closed → open it again"):
             act()
 

@@ -528,3 +528,13 @@ def test_many_runs_are_named_by_their_newest() -> None:
     ask(ledger, Pure(1), *range(0, 12, 2))
     with pytest.raises(Refused, match=r"blocks 6, 8, 10 \(day 6 … day 10\) and 3 earlier runs of rides are retired"):
         ask(ledger, TENTH, *range(12))
+
+
+def test_of_a_share_that_was_lowered_below_what_was_spent_nothing_is_left() -> None:
+    journal = Journal()
+    with streaming(opened(shares={"ann": Fraction(50)}, journal=journal), 2) as ledger:
+        ask(ledger, Pure(Fraction(2, 5)), 0, analyst="ann")
+    with opened(shares={"ann": Fraction(20)}, journal=journal) as ledger:
+        standing = ledger.stream("rides")
+        assert standing.limits["ann"] == Pure(Fraction(1, 5))
+        assert (standing.left(0, "ann"), standing.left(1, "ann")) == (Pure(0), Pure(Fraction(1, 5)))

@@ -3,6 +3,7 @@ from __future__ import annotations
 import math
 from decimal import Decimal
 from fractions import Fraction
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -299,6 +300,19 @@ def test_whether_the_array_is_of_64_bits_depends_on_what_is_released_only() -> N
         released, _ = released_with(noise, mechanism, exact)
         assert released.dtype == object
         assert released[0] == 2**63
+
+
+def test_no_noise_lifts_a_sum_around_the_end_of_64_bits(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every pair of numbers at either end with every pair of noises, against Python's integers."""
+    mechanism = Laplace(1, sensitivity=1)
+    drawn: list[int] = []
+    monkeypatch.setattr(Laplace, "draw", lambda *_: np.array(drawn, dtype=np.int64))
+    ends = (2**63 - 1, 2**63 - 2, 5, -(2**63) + 1, -(2**63))
+    for exact, drawn[:] in product(product(ends, repeat=2), product((-2, 0, 1), repeat=2)):
+        wanted = [number + noise for number, noise in zip(exact, drawn, strict=True)]
+        released = mechanism.release(list(exact))
+        assert released.tolist() == wanted
+        assert (released.dtype == np.int64) == all(-(2**63) <= each < 2**63 for each in wanted)
 
 
 @pytest.mark.parametrize("side", [-1, 1])

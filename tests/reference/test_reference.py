@@ -155,7 +155,7 @@ def test_the_gallery_has_every_notebook_with_what_it_shows(path: Path) -> None:
 
 def test_the_comparison_says_what_the_audits_found() -> None:
     audits, told = text_of("auditing-others.md"), text_of("comparison.md")
-    for name in ("opendp", "smartnoise-sql", "diffprivlib"):
+    for name in ("opendp", "smartnoise-sql", "diffprivlib", "python-dp"):
         rows = re.findall(rf"^\| {name} ([\d.]+) \|(.*)$", audits, re.MULTILINE)
         violated = sum("**violated**" in row for _, row in rows)
         assert f"{violated} of {len(rows)} claims violated" in told

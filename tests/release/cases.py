@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import date
 from fractions import Fraction
 from functools import partial
+from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
 
+from discreet.accounting import Concentrated, Pure, compose
+from discreet.audit.neighbours import neighbours
+from discreet.audit.replay import Replay, every_key
+from discreet.policy import Policy
 from discreet.release import (
     MWEM,
     Domain,
@@ -71,6 +76,32 @@ def visits(people: int, seed: int = 0) -> list[dict[str, Any]]:
 
 def world(people: int, seed: int = 0) -> dict[str, list[dict[str, Any]]]:
     return {"visits": visits(people, seed), "wards": [{"ward": "A"}, {"ward": "B"}]}
+
+
+def nothing_differs_and_all_is_charged(policy: Policy, task: Any, worlds: Iterable[tuple[int, int]]) -> None:
+    """Neighbours of each world give the same public facts, and its charge bounds all that its mechanisms lose."""
+    with Replay(policy, selects=every_key) as auditor:
+        for people, seed in worlds:
+            data = world(people, seed)
+            for report in auditor.compare_each(task, data, [*neighbours(policy, data), data]):
+                assert report.same, report
+            run = auditor.run(task, data)
+            (charged,) = run.charges
+            assert isinstance(charged, Pure | Concentrated)
+            spent = compose(*(call.mechanism.loss for call in run.calls))
+            assert charged.bounds(spent if charged.is_pure else spent.concentrated())
+
+
+def became_public(folder: Path, lines: str) -> Path:
+    """A policy with one private table, and what was published as the lines say."""
+    (folder / "people.csv").write_text("id,age\n1,30\n", encoding="utf-8")
+    policy = folder / "policy.toml"
+    policy.write_text(
+        'name = "p"\n[budget]\nepsilon = 1\n[unit]\nname = "person"\n[tables.people]\nsource = "people.csv"\n'
+        f'unit = "id"\n[tables.people.columns]\nage = {{ min = 0, max = 99 }}\n{lines}',
+        encoding="utf-8",
+    )
+    return policy
 
 
 def _no_check(rows: list[tuple[Any, ...]], published: Any) -> None: ...

@@ -9,13 +9,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from discreet.accounting import Concentrated, Pure, compose
-from discreet.audit.neighbours import neighbours
-from discreet.audit.replay import Replay, every_key
 from discreet.errors import BudgetExhausted, Refused
 from discreet.release.batch import Batch
 from discreet.release.recognised import renumbered
-from tests.release.cases import HEADS, POLICY, world
+from tests.release.cases import HEADS, POLICY, nothing_differs_and_all_is_charged, world
 from tests.sql.worlds import opened, policy_of
 
 COUNTS = [
@@ -93,16 +90,7 @@ def test_replay_finds_no_difference_and_what_leaves_is_charged(head: str) -> Non
     policy = policy_of(POLICY, head=HEADS[head])
     private = ["SELECT note, COUNT(*) FROM visits GROUP BY note"] if head == "both" else []
     task = Batch([*COUNTS, *OTHERS, *private], epsilon=1, fresh=True)
-    with Replay(policy, selects=every_key) as auditor:
-        for people, seed in ((1, 1), (2, 2)):
-            data = world(people, seed)
-            for report in auditor.compare_each(task, data, list(neighbours(policy, data))):
-                assert report.same, report
-            run = auditor.run(task, data)
-            (charged,) = run.charges
-            assert isinstance(charged, Pure | Concentrated)
-            spent = compose(*(call.mechanism.loss for call in run.calls))
-            assert charged.bounds(spent if charged.is_pure else spent.concentrated())
+    nothing_differs_and_all_is_charged(policy, task, [(1, 1), (2, 2)])
 
 
 @pytest.mark.parametrize(

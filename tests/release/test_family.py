@@ -17,7 +17,7 @@ from discreet.lab.hospital import build
 from discreet.release import MarginalSynthesizer, SyntheticFamily, synthesize_family
 from discreet.release.publish import Publish
 from discreet.release.synthetic.family import _children, _parents
-from tests.release.cases import HEADS
+from tests.release.cases import HEADS, became_public
 from tests.sql.worlds import opened, policy_of
 
 
@@ -61,14 +61,7 @@ def test_it_is_two_charges_and_then_cached(hospital: Any, family: SyntheticFamil
 
 def test_both_become_public_tables_that_join(family: SyntheticFamily, tmp_path: Path) -> None:
     lines = family.save(tmp_path)
-    (tmp_path / "people.csv").write_text("id,age\n1,30\n", encoding="utf-8")
-    policy = tmp_path / "policy.toml"
-    policy.write_text(
-        'name = "p"\n[budget]\nepsilon = 1\n[unit]\nname = "person"\n[tables.people]\nsource = "people.csv"\n'
-        f'unit = "id"\n[tables.people.columns]\nage = {{ min = 0, max = 99 }}\n{lines}',
-        encoding="utf-8",
-    )
-    with discreet.open(policy) as curator:
+    with discreet.open(became_public(tmp_path, lines)) as curator:
         answer = curator.query(
             "SELECT COUNT(*) FROM visits_synthetic v JOIN patients_synthetic p ON v.patient_id = p.patient_id"
         )

@@ -27,6 +27,7 @@ from discreet.release.synthetic import rounds
 from discreet.release.synthetic.compress import BINS, Compression, nonnegative
 from discreet.release.synthetic.rounds import selected
 from discreet.release.synthetic.table import NoisyMarginal
+from tests.release.cases import became_public
 
 
 def still(mechanism: Any, sensitivity: Sensitivity, exact: Any, bits: Any) -> Any:  # noqa: ARG001
@@ -211,14 +212,7 @@ def test_files_are_written_without_pyarrow(
 
 def test_it_becomes_a_public_table_where_any_sql_is_free(table: SyntheticTable, tmp_path: Path) -> None:
     lines = table.save(tmp_path / "nobody.parquet")
-    (tmp_path / "people.csv").write_text("id,age\n1,30\n", encoding="utf-8")
-    policy = tmp_path / "policy.toml"
-    policy.write_text(
-        'name = "p"\n[budget]\nepsilon = 1\n[unit]\nname = "person"\n[tables.people]\nsource = "people.csv"\n'
-        f'unit = "id"\n[tables.people.columns]\nage = {{ min = 0, max = 99 }}\n{lines}',
-        encoding="utf-8",
-    )
-    with discreet.open(policy) as curator:
+    with discreet.open(became_public(tmp_path, lines)) as curator:
         answer = curator.query("SELECT ward, COUNT(*) AS n, MAX(cost) FROM nobody GROUP BY ward")
         assert sum(row[1] for row in answer.rows) == len(table)
         assert not curator.entries()
