@@ -4,7 +4,8 @@ Without a name all of them are measured and saved in `benchmarks/results`, and d
 README and docs are written from there. With names they are printed, and saved only with `--save`. `--write` measures
 nothing and writes the pages again. `--full` shortens nothing, `--peers` installs other libraries where they are not.
 
-`python -m benchmarks audits` audits other libraries instead, and is not among them: it compares nothing with ours.
+`python -m benchmarks audits` audits other libraries instead, and `python -m benchmarks models` fills the tables of the
+guide on models. Neither is among the parts: the first compares nothing with ours, the second takes longer than all.
 """
 
 from __future__ import annotations
@@ -26,6 +27,11 @@ LEARN = [name for name in PARTS if name.startswith("learn_")]
 def main(arguments: Sequence[str]) -> None:
     if arguments[:1] == ["audits"]:
         audits.main(list(arguments[1:]))
+        return
+    if arguments[:1] == ["models"]:
+        from benchmarks.learn import cells  # scikit-learn, which other parts can do without
+
+        cells.main(list(arguments[1:]))
         return
     chosen = _chosen(arguments)
     names = [part for name in chosen.parts for part in (LEARN if name == "learn" else [name])] or list(PARTS)

@@ -1,5 +1,8 @@
 """Audits other libraries: `python -m benchmarks audits` prints what was found, `--docs` keeps it and writes the page.
 
+With names of libraries only those are audited; what was kept of the others stays. Each claim is kept when it was tried,
+with day, commit and load; `--missing` goes on where a run was stopped, with those that have no commit.
+
 Each library draws in an environment of its own; the estimate is made here. What looks like a violation is tried again
 on fresh samples, at a confidence that leaves no room for chance in so many tries.
 """
@@ -13,12 +16,13 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from benchmarks import machine
 from benchmarks.audit_cases import LIBRARIES, Case, Library
 from benchmarks.peers.environments import ROOT, Failed, Peer, result
 from discreet.audit import Estimate, batch, estimate
@@ -27,8 +31,15 @@ PAGE = ROOT / "docs" / "auditing-others.md"
 KEPT = ROOT / "benchmarks" / "results" / "audits.json"
 """What the last run found, from which the page is written."""
 FIRST, AGAIN = 0.999, 0.99999
-AT_A_TIME = 6
+AT_A_TIME = 2
 """Cases that one program draws."""
+OPTIONS = ("--docs", "--missing")
+UNKNOWN = "unknown"
+"""Where a row is from before commits were kept."""
+Row = dict[str, Any]
+"""What a table shows of a claim, and when and on what it was tried."""
+Kept = dict[str, list[Row]]
+"""For each library its rows, in the order of the page."""
 TITLES = ("library", "primitive", "neighbours", "claim", "found", "samples", "witness", "verdict", "time")
 
 
@@ -83,16 +94,45 @@ class Finding:
 
 
 def main(arguments: Sequence[str]) -> None:
-    if set(arguments) - {"--docs"}:
-        sys.exit("wrong use: python -m benchmarks audits [--docs]")
-    start = time.perf_counter()
-    found = [finding for library in LIBRARIES for finding in audited(library, drawn)]
-    seconds = time.perf_counter() - start
-    _show(found, seconds)
-    if arguments:
-        kept = document(found, seconds, datetime.datetime.now(tz=datetime.UTC).date())
-        KEPT.write_text(json.dumps(kept, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
-        PAGE.write_text(page(kept), encoding="utf-8")
+    options, names = ([one for one in arguments if (one in OPTIONS) is known] for known in (True, False))
+    peers = [library.peer.name for library in LIBRARIES]
+    if set(names) - set(peers):
+        sys.exit(f"wrong use: python -m benchmarks audits [--docs] [--missing] [LIBRARY…], of {', '.join(peers)}")
+    for library in LIBRARIES:
+        if not names or library.peer.name in names:
+            _main(library, docs="--docs" in options, missing="--missing" in options)
+    if "--docs" in options:
+        PAGE.write_text(page(read()), encoding="utf-8")
+
+
+def _main(library: Library, *, docs: bool, missing: bool) -> None:
+    """A few cases at a time, kept before the next ones are begun."""
+    name = library.peer.name
+    known = {_key(row["cells"]) for row in read().get(name, []) if row["commit"] != UNKNOWN}
+    cases = [case for case in library.cases if not (missing and _asked(case) in known)]
+    for start in range(0, len(cases), AT_A_TIME):
+        facts = {"day": str(datetime.datetime.now(tz=datetime.UTC).date()), "commit": machine.commit()}
+        load = machine.load()
+        found = audited(replace(library, cases=tuple(cases[start : start + AT_A_TIME])), drawn)
+        _show(found)
+        if docs:
+            write({**read(), name: merged(library, read().get(name, []), found, {**facts, "load": load})})
+
+
+def merged(library: Library, before: Sequence[Row], found: Iterable[Finding], facts: Mapping[str, Any]) -> list[Row]:
+    """A row for each case: that of this run, or that of an earlier one."""
+    rows = {_key(row["cells"]): row for row in before}
+    rows |= {_key(cells): {**facts, "cells": list(cells)} for finding in found for cells in [finding.cells]}
+    return [rows[key] for key in map(_asked, library.cases) if key in rows]
+
+
+def _asked(case: Case) -> tuple[str, ...]:
+    return case.primitive, case.pair, str(case.claim)
+
+
+def _key(cells: Sequence[str]) -> tuple[str, ...]:
+    """What a row is about: a primitive, neighbours and a claim."""
+    return tuple(cells[1:4])
 
 
 def audited(library: Library, draw: Draw) -> list[Finding]:
@@ -181,7 +221,7 @@ def _told(found: Estimate) -> str:
     return f"{found.witness}: {found.hits:,} of {found.trials:,} on the {sides[0]}, {found.misses:,} on the {sides[1]}"
 
 
-def _show(found: Iterable[Finding], seconds: float) -> None:
+def _show(found: Iterable[Finding]) -> None:
     from rich.console import Console
     from rich.markup import escape
     from rich.table import Table
@@ -189,22 +229,45 @@ def _show(found: Iterable[Finding], seconds: float) -> None:
     table = Table(*TITLES, show_lines=True)
     for finding in found:
         table.add_row(*(escape(cell.replace("**", "")) for cell in finding.cells))
-    console = Console()
-    console.print(table)
-    console.print(f"{seconds:.0f} s in all. Not disproved is not the same as correct.")
+    table.caption = "Not disproved is not the same as correct."
+    Console().print(table)
 
 
-def document(found: Sequence[Finding], seconds: float, day: datetime.date) -> dict[str, Any]:
-    """What is kept of a run."""
-    broken = sum(finding.violated for finding in found)
-    run = sum(not finding.failed for finding in found)
-    rows = [list(finding.cells) for finding in found]
-    return {"day": str(day), "seconds": round(seconds), "run": run, "broken": broken, "rows": rows}
+def read(path: Path = KEPT) -> Kept:
+    kept: Kept = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+    return kept
 
 
-def page(kept: Mapping[str, Any]) -> str:
+def write(kept: Kept, path: Path = KEPT) -> None:
+    """In the order of the page."""
+    ordered = {library.peer.name: kept[library.peer.name] for library in LIBRARIES if library.peer.name in kept}
+    path.write_text(json.dumps(ordered, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+
+
+def page(kept: Kept) -> str:
     """The page of the documentation, with nothing in it that was not measured."""
-    return TEMPLATE.format(**{**kept, "table": "\n".join(_lines(TITLES, kept["rows"]))})
+    rows = [row for each in kept.values() for row in each]
+    verdicts = [row["cells"][TITLES.index("verdict")] for row in rows]
+    run = sum(not verdict.startswith("not run") for verdict in verdicts)
+    broken = sum(verdict.startswith("**violated**") for verdict in verdicts)
+    table = "\n".join(_lines(TITLES, [row["cells"] for row in rows]))
+    return TEMPLATE.format(run=run, broken=broken, days=_days(rows), runs="; ".join(_runs(rows)), table=table)
+
+
+def _days(rows: Iterable[Row]) -> str:
+    days = sorted({row["day"] for row in rows})
+    return f"On {days[0]}" if len(days) == 1 else f"From {days[0]} to {days[-1]}"
+
+
+def _runs(rows: Sequence[Row]) -> Iterator[str]:
+    """By commit: how many claims, when, for how long, at what load."""
+    for commit in dict.fromkeys(row["commit"] for row in rows):
+        some = [row for row in rows if row["commit"] == commit]
+        told = "from before commits were kept" if commit == UNKNOWN else f"at commit {commit}"
+        seconds = sum(float(row["cells"][-1].split()[0]) for row in some)
+        loads = [row["load"] for row in some]
+        busy = "" if commit == UNKNOWN else f", load {min(loads):g} to {max(loads):g}"
+        yield f"{len(some)} claims {told} ({max(row['day'] for row in some)}, {seconds:,.0f} s{busy})"
 
 
 def _lines(titles: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[str]:
@@ -225,13 +288,15 @@ def _without_addresses(reason: str) -> str:
 TEMPLATE = """\
 # Auditing other libraries
 
-The auditor sees outputs only, so it can be pointed at any library. On {day} it tried {run} claims of other libraries
+The auditor sees outputs only, so it can be pointed at any library. {days} it tried {run} claims of other libraries
 and found {broken} of them violated. To repeat it:
 
     python -m benchmarks audits
     python -m benchmarks audits --docs
+    python -m benchmarks audits --docs opendp
 
-The second also writes this page. Each library gets an environment of its own at first use. The run took {seconds} s.
+The second also writes this page, the third does so for one library. Each gets an environment of its own at first use.
+Measured: {runs}.
 
 **How it works.** The library draws outputs on two neighbours in a process of its own. From a third of them the auditor
 learns to guess on which side an output was drawn, from one or two events; on the others, which no choice has seen, it

@@ -34,6 +34,7 @@ def _fits(about: str, limit: float, module: str, sets: str) -> Part:
     return Part(about, limit, f"learn.{module}", settings, f"3 fits instead of 20, on {many} of its sets")
 
 
+_LARGER: Final = "10⁷ and 3·10⁷ rows"
 PARTS: Final[dict[str, Part]] = {
     "noise": Part("Exact noise", 120),
     "start": Part("Starting", 120),
@@ -46,7 +47,14 @@ PARTS: Final[dict[str, Part]] = {
     "quantiles": Part("Quantiles", 180),
     "postgres": Part("Tables in PostgreSQL", 300),
     "pushdown": Part("Rows that stay in PostgreSQL", 300),
+    "growth": Part(
+        "Growth: rows that stay in PostgreSQL", 120, settings=(("DISCREET_GROWTH", "1000000"),), left_out=_LARGER
+    ),
+    "growth_reading": Part(
+        "Growth: tables in PostgreSQL", 120, settings=(("DISCREET_GROWTH", "1000000"),), left_out=_LARGER
+    ),
     "spark": Part("Tables in Spark", 300),
+    "growth_spark": Part("Growth: tables in Spark", 180, settings=(("DISCREET_SIZES", "1000000"),), left_out=_LARGER),
     "server": Part("The server", 240),
     "auditor": Part("The auditor", 300),
     "release": Part("Workloads and hierarchies", 180),

@@ -17,12 +17,13 @@ from tests.postgres.cluster import MISSING, OWNER, Cluster, is_here, programs, r
 from benchmarks.figures import Figure, at_most
 
 ROWS = int(os.environ.get("DISCREET_ROWS", "1000000"))
-TABLE = f"""
+TABLE = """
 CREATE TABLE visits AS SELECT g AS id, 'p' || g % 100000 AS patient, (random() * 1000)::float8 AS cost,
     date '2020-01-01' + g % 1000 AS day, timestamp '2020-01-01' + g * interval '1 minute' AS seen,
     CASE WHEN g % 3 = 0 THEN 'A' ELSE 'B' END AS ward, g % 2 = 0 AS acute, (g % 9999)::numeric(8,2) AS fee
-FROM generate_series(1, {ROWS}) AS g
+FROM generate_series(1, {rows}) AS g
 """
+BARE = "psql, COPY to nowhere"
 POLICY = """
 name = "clinic"
 budget = {{ epsilon = 3.0 }}
@@ -62,19 +63,23 @@ print(json.dumps({"count": count, "written": written, "wall": seconds, "cpu": cp
 """
 
 
+def table(rows: int) -> str:
+    return TABLE.format(rows=rows)
+
+
 def figures() -> Iterator[Figure]:
     if not is_here():
         print(f"figures of PostgreSQL {MISSING}")
         return
     with running() as cluster, tempfile.TemporaryDirectory(prefix="discreet-bench-") as folder:
-        cluster.run(TABLE, "ANALYZE visits", "CHECKPOINT")
+        cluster.run(table(ROWS), "ANALYZE visits", "CHECKPOINT")
         policy = Path(folder) / "clinic.toml"
         policy.write_text(POLICY.format(address=cluster.address()), encoding="utf-8")
-        runs = [(_bare(cluster), _extracted(cluster, policy)) for _ in range(3)]
+        runs = [(bare(cluster), extracted(cluster, policy)) for _ in range(3)]
     assert {ours["count"] for _, ours in runs} == {ROWS}
     least = {key: min(ours[key] for _, ours in runs) for key in runs[0][1]}
     wall, cpu = (min(bare[key] for bare, _ in runs) for key in ("wall", "cpu"))
-    what, against = f"{ROWS:,} rows of PostgreSQL", "psql, COPY to nowhere"
+    what, against = f"{ROWS:,} rows of PostgreSQL", BARE
     yield at_most(f"{what} in a file", _s(least["written"]), f"{_s(wall)} {against}", least["written"] / wall, 2)
     yield at_most(f"{what} in DuckDB, typed", _s(least["wall"]), f"{_s(wall)} {against}", least["wall"] / wall, 2)
     yield at_most("CPU of that, with the server's", _s(least["cpu"]), f"{_s(cpu)} {against}", least["cpu"] / cpu, 2)
@@ -85,7 +90,7 @@ def _s(seconds: float) -> str:
     return f"{seconds:.2f} s"
 
 
-def _bare(cluster: Cluster) -> dict[str, float]:
+def bare(cluster: Cluster) -> dict[str, float]:
     folder = programs()
     assert folder is not None
     address = ["-h", str(cluster.folder), "-p", str(cluster.port), "-U", OWNER, "-d", "postgres"]
@@ -96,7 +101,7 @@ def _bare(cluster: Cluster) -> dict[str, float]:
     return {"wall": wall, "cpu": cpu + _server(cluster) - before}
 
 
-def _extracted(cluster: Cluster, policy: Path) -> dict[str, float]:
+def extracted(cluster: Cluster, policy: Path) -> dict[str, float]:
     before = _server(cluster)
     shown = subprocess.run([sys.executable, "-c", EXTRACT, str(policy)], check=True, capture_output=True, text=True)
     took: dict[str, float] = json.loads(shown.stdout.splitlines()[-1])

@@ -9,7 +9,7 @@ import os
 import shutil
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from importlib.util import find_spec
 from pathlib import Path
@@ -62,16 +62,22 @@ QUERIES = {
 
 
 def figures() -> Iterator[Figure]:
+    for spark, folder in sessions(CONFIGURATION):
+        yield from _measured(spark, folder)
+
+
+def sessions(configuration: Mapping[str, str]) -> Iterator[tuple[Any, Path]]:
+    """A Spark of this machine that is set up so, with a folder of its own; none where it is not installed."""
     if find_spec("pyspark") is None or shutil.which("java") is None:
         print("figures of Spark need pyspark and Java 17, which are not both here")
         return
     with tempfile.TemporaryDirectory(prefix="discreet-bench-") as name:
         folder = Path(name)
-        lines = [f"{key} {value}" for key, value in CONFIGURATION.items()]
+        lines = [f"{key} {value}" for key, value in configuration.items()]
         (folder / "spark-defaults.conf").write_text("\n".join(lines), encoding="utf-8")
         os.environ["SPARK_CONF_DIR"] = str(folder)
         with session(read_cluster(MASTER), folder, "benchmark") as spark:
-            yield from _measured(spark, folder)
+            yield spark, folder
 
 
 def _measured(spark: Any, folder: Path) -> Iterator[Figure]:

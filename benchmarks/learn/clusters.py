@@ -39,25 +39,25 @@ def _of(model: str, name: str) -> Iterator[Figure]:
     measure = "cost over that without privacy" if model == "KMeans" else f"share of {COMPONENTS} components' variance"
     for delta in (None, DELTA):
         what = f"{name}: {model}{'' if delta is None else ', δ = 10⁻⁵'}, {measure}{AT}"
-        yield shown(what, [_ours(model, name, Cost(epsilon, delta)) for epsilon in EPSILONS], "not private: 1")
-    ours = _ours(model, name, Cost(1.0))
+        yield shown(what, [ours(model, name, Cost(epsilon, delta)) for epsilon in EPSILONS], "not private: 1")
+    tight = ours(model, name, Cost(1.0))
     rows = set_of(name).rows
     if model == "KMeans" and len(rows) >= ROWS:
         times = next(limit for widths, limit in LIMITS.items() if rows.shape[1] in widths)
-        yield most(f"{name}: {model}, ε = 1, {measure}", ours, np.ones(1), "not private:", times)
+        yield most(f"{name}: {model}, ε = 1, {measure}", tight, np.ones(1), "not private:", times)
     limit = 0.9 if len(rows) >= ROWS else None
     what = f"{name}: {model}, ε = 1, bounds 30 times too wide, {measure}"
-    wide = _ours(model, name, Cost(1.0), wide=True)
-    yield recovered(what, wide, ours, _constant(model, name), limit, least=model == "KMeans")
+    wide = ours(model, name, Cost(1.0), wide=True)
+    yield recovered(what, wide, tight, _constant(model, name), limit, least=model == "KMeans")
     if name in REPORTED:
         found = of_peer(DIFFPRIVLIB, model, name, EPSILONS, clusters=ALL[name].clusters, components=COMPONENTS)
-        pure = [_ours(model, name, Cost(epsilon)) for epsilon in EPSILONS]
-        theirs = found if isinstance(found, Failed) else [_relative(model, name, found[one]) for one in EPSILONS]
+        pure = [ours(model, name, Cost(epsilon)) for epsilon in EPSILONS]
+        theirs = found if isinstance(found, Failed) else [relative(model, name, found[one]) for one in EPSILONS]
         yield no_worse(f"{name}: {model}, {measure}{AT}", pure, theirs, "diffprivlib", least=model == "KMeans")
 
 
 @cache
-def _ours(model: str, name: str, cost: Cost, wide: bool = False) -> Any:
+def ours(model: str, name: str, cost: Cost, wide: bool = False) -> Any:
     some = set_of(name, wide=wide)
     bounds = (some.low, some.high)
 
@@ -68,10 +68,10 @@ def _ours(model: str, name: str, cost: Cost, wide: bool = False) -> Any:
         return {"share": share_of(PCA(COMPONENTS, bounds=bounds, **cost.options).fit(some.rows).components_, some.rows)}
 
     line = described("discreet", model, name, cost, wide)
-    return _relative(model, name, taken(line, FITS, lambda: gathered(one() for _ in range(FITS))))
+    return relative(model, name, taken(line, FITS, lambda: gathered(one() for _ in range(FITS))))
 
 
-def _relative(model: str, name: str, found: dict[str, Any]) -> Any:
+def relative(model: str, name: str, found: dict[str, Any]) -> Any:
     return found["cost" if model == "KMeans" else "share"] / _plain(model, name)
 
 

@@ -34,10 +34,10 @@ Scores = dict[str, Any]
 
 
 @cache
-def of_ours(model: str, name: str, cost: Cost, wide: bool = False) -> Scores:
+def of_ours(model: str, name: str, cost: Cost, wide: bool = False, fits: int = FITS) -> Scores:
     some = set_of(name, wide=wide)
     line = described("discreet", model, name, cost, wide)
-    return taken(line, FITS, lambda: _each(some, lambda: ours(model, some, cost), FITS))
+    return taken(line, fits, lambda: _each(some, lambda: ours(model, some, cost), fits))
 
 
 def both(model: str, name: str, cost: Cost) -> tuple[Scores, Scores]:

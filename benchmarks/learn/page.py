@@ -1,29 +1,26 @@
-"""The tables of the guide: `python -m benchmarks.learn.page scores.jsonl` keeps those of a file of scores.
+"""The tables of the guide on models, from `benchmarks/results/models.json`, which `python -m benchmarks models` writes.
 
-They are kept in `benchmarks/results/models.json`, cell by cell, with the day and what was fitted how often; without a
-file of scores the page is written from there again. A test compares them.
+The file has the score of every fit, set by set, with day, commit and load; means and spreads are taken here. A test
+compares page and file.
 """
 
 from __future__ import annotations
 
 import json
-import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
 
-from benchmarks.learn.measured import set_of
 from benchmarks.learn.models import DELTA
 from benchmarks.learn.sets import CLASSES, CLUSTERS, NUMBERS, REPORTED
 from benchmarks.peers.environments import ROOT
 
 PAGE: Final = ROOT / "docs" / "guide" / "28-models-beside-others.md"
 KEPT: Final = ROOT / "benchmarks" / "results" / "models.json"
-START, END = "<!-- tables: python -m benchmarks.learn.page -->\n", "<!-- end of tables -->\n"
+START, END = "<!-- tables: python -m benchmarks models -->\n", "<!-- end of tables -->\n"
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +35,13 @@ class Column:
     wide: bool = False
     rival: int = 0
     """How many columns before is what it competes with: set in bold where it is better."""
+
+    @property
+    def asked(self) -> dict[str, Any]:
+        """What is measured for it, as the file says it."""
+        cost = {"epsilon": self.epsilon, "delta": self.delta}
+        known = {name: value for name, value in cost.items() if value is not None}
+        return {"who": self.who, "model": self.model, **known, "wide": self.wide}
 
 
 def _ours(model: str, title: str, **more: Any) -> Column:
@@ -82,95 +86,89 @@ TABLES: Final[dict[str, tuple[str, str, tuple[Column, ...]]]] = {
 }
 LESS: Final = ("error", "cost")
 """Measures that are better when smaller."""
-Found = dict[tuple[Any, ...], dict[str, list[float]]]
+MEASURES: Final = {"KMeans": "cost", "PCA": "share"}
+"""Of what a set's rows are put into groups or turned by; it stands over what is had without privacy."""
+MOST: Final = 10.0
+"""What is larger is only said to be so."""
+Kept = dict[str, dict[str, Any]]
+"""For each set: when and on what it was measured, how many rows and columns it has, and its cells."""
 
 
-def read(path: Path) -> Found:
-    lines = map(json.loads, path.read_text(encoding="utf-8").splitlines())
-    return {
-        (line["who"], line["model"], line["set"], line.get("epsilon"), line.get("delta"), line["wide"]): line[
-            "measures"
-        ]
-        for line in lines
-    }
+def read(path: Path = KEPT) -> Kept:
+    kept: Kept = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+    return kept
 
 
-def tables(found: Found) -> str:
-    return "\n".join("\n".join(_table(found, task)) + "\n" for task in TABLES)
+def write(kept: Kept, path: Path = KEPT) -> None:
+    """In the order of the page."""
+    ordered = {name: kept[name] for name in REPORTED if name in kept}
+    path.write_text(json.dumps(ordered, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
 
 
-def _table(found: Found, task: str) -> Iterator[str]:
-    title, measure, columns = TABLES[task]
+def tables(kept: Kept) -> str:
+    return "\n".join("\n".join(_table(kept, task)) + "\n" for task in TABLES)
+
+
+def _table(kept: Kept, task: str) -> Iterator[str]:
+    title, _, columns = TABLES[task]
     yield _line([f"{title}, ε = 1", *(column.title for column in columns)])
     yield "|" + "---|" * (len(columns) + 1)
     for name, listed in REPORTED.items():
-        if listed.task == task:
-            shape = set_of(name).rows.shape
-            cells = [_values(found, name, column, measure) for column in columns]
-            yield _line([f"{name} ({shape[0]:,} × {shape[1]})", *_cells(columns, cells)])
+        if listed.task == task and name in kept:
+            rows, width = kept[name]["shape"]
+            # `shown` is a line from before scores were kept: `python -m benchmarks models --docs` replaces it
+            shown = kept[name].get("shown") or _cells(task, columns, kept[name]["cells"])
+            yield _line([f"{name} ({rows:,} × {width})", *shown])
 
 
-def _values(found: Found, name: str, column: Column, measure: str) -> tuple[str, Any] | None:
-    """The measure's name, and its values."""
-    scores = found.get((column.who, column.model, name, column.epsilon, column.delta, column.wide))
-    if scores is None:
-        return None
-    chosen = measure or next(iter(scores))
-    values = np.array(scores[chosen])
-    if not measure:
-        values = values / found[("scikit-learn", column.model, name, None, None, False)][chosen][0]
-    return chosen, values
+def _cells(task: str, columns: Sequence[Column], cells: Iterable[Mapping[str, Any]]) -> Iterator[str]:
+    found = {json.dumps({**cell, "values": None, "failed": None}, sort_keys=True): cell for cell in cells}
+    asked = [json.dumps({**column.asked, "values": None, "failed": None}, sort_keys=True) for column in columns]
+    values = [np.array(found.get(key, {}).get("values", [])) for key in asked]
+    for at, column in enumerate(columns):
+        yield _cell(values[at], values[at - column.rival] if column.rival else values[at][:0], measure_of(task, column))
 
 
-def _cells(columns: Sequence[Column], cells: Sequence[tuple[str, Any] | None]) -> Iterator[str]:
-    for at, (column, cell) in enumerate(zip(columns, cells, strict=True)):
-        if cell is None:
-            yield "–"
-            continue
-        measure, values = cell
-        shown = f"{values.mean():.3f} ± {values.std():.3f}" if values.mean() < 10 else "> 10"
-        rival = cells[at - column.rival]
-        sign = -1 if measure in LESS else 1
-        ahead = rival is not None and column.rival and sign * values.mean() > sign * rival[1].mean() + 0.0005
-        yield f"**{shown}**" if ahead else shown
+def measure_of(task: str, column: Column) -> str:
+    return TABLES[task][1] or MEASURES[column.model]
+
+
+def _cell(values: Any, rival: Any, measure: str) -> str:
+    """Bold where it is better than what it competes with."""
+    if not len(values):
+        return "–"
+    shown = f"{values.mean():.3f} ± {values.std():.3f}" if values.mean() < MOST else f"> {MOST:g}"
+    sign = -1 if measure in LESS else 1
+    ahead = len(rival) and sign * values.mean() > sign * rival.mean() + 0.0005
+    return f"**{shown}**" if ahead else shown
 
 
 def _line(cells: Iterable[str]) -> str:
     return f"| {' | '.join(cells)} |"
 
 
-def keep(text: str, date: str, fits: str, path: Path = KEPT) -> None:
-    """Tables as a file: when they were measured, how many fits, and every cell."""
-    parts = [part.splitlines() for part in text.strip().split("\n\n")]
-    cells = [[_parts(line) for line in part if not line.startswith("|---")] for part in parts]
-    kept = {"date": date, "fits": fits, "tables": cells}
-    path.write_text(json.dumps(kept, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+def told(kept: Kept) -> str:
+    """When, on what and for how long, and what could not be fitted."""
+    fresh = [each for each in kept.values() if "shown" not in each]
+    days, commits = (sorted({each[name] for each in fresh}) for name in ("date", "commit"))
+    minutes = sum(each["processor"] for each in fresh) / 60
+    loads = [each["load"] for each in fresh]
+    failed = [
+        f"{cell['who']}'s {cell['model']} on {name} ({cell['failed']})"
+        for name, each in kept.items()
+        for cell in each.get("cells", [])
+        if "failed" in cell
+    ]
+    span = days[0] if len(days) == 1 else f"{days[0]} to {days[-1]}"
+    said = f"Measured {span} at commit {', '.join(commits)}, {minutes:.0f} minutes of the processor in all, "
+    said += f"at load {min(loads):g} to {max(loads):g}."
+    old = {name: each["date"] for name, each in kept.items() if "shown" in each}
+    if old:
+        said += f" From before scores were kept ({max(old.values())}), and not measured again since: {'; '.join(old)}."
+    return said + (f" A dash was tried and has no figure: {'; '.join(failed)}." if failed else "") + "\n"
 
 
-def _parts(line: str) -> list[str]:
-    return [cell.strip() for cell in line.strip("|").split("|")]
-
-
-def kept(path: Path = KEPT) -> str:
-    """The tables that a file holds, as the page has them."""
-    held = json.loads(path.read_text(encoding="utf-8"))["tables"]
-    return "\n".join(
-        "\n".join([_line(table[0]), "|" + "---|" * len(table[0]), *map(_line, table[1:])]) + "\n" for table in held
-    )
-
-
-def written(text: str, path: Path = KEPT) -> str:
+def written(text: str, kept: Kept) -> str:
     """The page with the tables of the file."""
     before, rest = text.split(START)
-    return before + START + "\n" + kept(path) + "\n" + END + rest.split(END)[1]
-
-
-def main(arguments: Sequence[str]) -> None:
-    if arguments:
-        fits = arguments[1] if len(arguments) > 1 else ""
-        keep(tables(read(Path(arguments[0]))), datetime.now(UTC).date().isoformat(), fits)
-    PAGE.write_text(written(PAGE.read_text(encoding="utf-8")), encoding="utf-8")
-
-
-if __name__ == "__main__":
-    main(sys.argv[1:])
+    return before + START + "\n" + tables(kept) + "\n" + told(kept) + "\n" + END + rest.split(END)[1]
