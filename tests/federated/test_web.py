@@ -405,6 +405,34 @@ def test_who_finds_no_coordinator_says_so() -> None:
         Participant(f"http://127.0.0.1:{port}", rows, max_epsilon=1.0, patience=0.0).run()
 
 
+@pytest.mark.parametrize("length", [0, 1, 20])
+def test_a_coordinator_that_is_killed_while_it_answers_is_looked_for_again(length: int) -> None:
+    """It has said how long its answer is, and a part of it has arrived: that is no answer, and no wrong one."""
+    body = encoded(Wait())
+    head = f"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n"
+    with socket.create_server(("127.0.0.1", 0)) as server:
+
+        def answer(count: int) -> None:
+            asked, _ = server.accept()
+            with asked:
+                said = b""
+                while not said.endswith(body):  # the message is a Wait, too
+                    said += asked.recv(10_000)
+                asked.sendall(head.encode() + body[:count])
+
+        connection = Connection(f"http://127.0.0.1:{server.getsockname()[1]}")
+        for count in (min(length, len(body) - 1), len(body)):
+            thread = threading.Thread(target=answer, args=[count])
+            thread.start()
+            if count < len(body):
+                with pytest.raises(Unreachable, match="IncompleteRead"):
+                    connection.say("/work", Wait())
+            else:
+                assert connection.say("/work", Wait()) == Wait()
+            thread.join()
+        connection.close()
+
+
 # plans in files, and rows
 
 PLAN = {
@@ -518,7 +546,7 @@ def test_killed_clients_and_a_killed_coordinator_spend_no_more_than_was_said(tmp
     """Real processes. A client that is stopped holds a round open, so that others are killed within it for sure."""
     (tmp_path / "plan.toml").write_text(TOML, "utf-8")
     (tmp_path / "rows.csv").write_text("age,ill\n10,0\n80,1\n", "utf-8")
-    words = ("coordinator", "plan.toml", "-o", "model.json")
+    words = ("coordinator", "plan.toml", "-o", "model.json", "--wait", "120")
     first = started(tmp_path, *words, "--port", "0")
     url = until(first, "waiting for 4 clients").split()[-1]
 

@@ -46,6 +46,8 @@ class Connection:
             self._made.request("POST", path, encoded(message), headers)
             reply = self._made.getresponse()
             body = reply.read(MOST_BYTES)
+            if reply.length:  # http.client calls a part of a body a whole one, if it was told how much to read
+                raise http.client.IncompleteRead(b"", reply.length)
         except (OSError, http.client.HTTPException) as wrong:
             self._made.close()
             raise Unreachable(
