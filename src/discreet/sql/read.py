@@ -11,7 +11,6 @@ from typing import Any, Final
 
 import sqlglot
 from sqlglot import exp
-from sqlglot.dialects.dialect import Dialect
 from sqlglot.errors import ParseError, TokenError
 from sqlglot.tokenizer_core import Token, TokenType
 
@@ -28,9 +27,9 @@ from discreet.sql.clause import (
     without_clauses,
 )
 from discreet.sql.dialects import as_meant
-from discreet.sql.nesting import demand_readable
 from discreet.sql.now import fixed
 from discreet.sql.other_dialects import NAMES
+from discreet.sql.parser import parsed
 from discreet.sql.places import position
 from discreet.sql.syntax import understood
 from discreet.sql.work import brief
@@ -97,12 +96,12 @@ def statement(
 
 def _parsed(tokens: list[Token], text: str, language: str) -> exp.Query:
     try:
-        parsed = Dialect.get_or_raise(language).parser().parse(tokens, text)
+        found = parsed(tokens, text, language)
     except ParseError as error:
         raise _syntax_error(error, tokens, text, language) from None
     except RecursionError:
         raise _too_complex("it is nested too deeply", "ask a simpler question") from None
-    statements = [part for part in parsed if part is not None and not isinstance(part, exp.Semicolon)]
+    statements = [part for part in found if part is not None and not isinstance(part, exp.Semicolon)]
     if not statements:
         raise Refused("syntax", "there is no statement", "write one SELECT, such as SELECT COUNT(*) FROM a_table")
     if len(statements) > 1:
@@ -179,7 +178,6 @@ def _tokens(text: str, language: str) -> list[Token]:
         depth += (token.token_type in _OPENS) - (token.token_type in _CLOSES)
         if depth > MAX_DEPTH:
             raise _too_complex(f"it is nested more than {MAX_DEPTH} deep", "ask a simpler question")
-    demand_readable(tokens, language)
     return tokens
 
 

@@ -17,7 +17,7 @@ from sqlglot.errors import SqlglotError
 from discreet.policy import Column
 from discreet.server.wire import types
 from discreet.server.wire.lexer import Sort, tokens
-from discreet.sql.nesting import parsed
+from discreet.sql.parser import parsed_text
 
 NUMBER: Final = re.compile(r"\$(\d{1,5})")
 NUMBERED: Final = re.compile(r"[0-9]{1,5}")
@@ -58,7 +58,7 @@ def inferred(text: str, given: Sequence[int], columns: Mapping[str, int]) -> tup
 
 def _beside(text: str, columns: Mapping[str, int]) -> dict[int, int]:
     try:
-        trees = parsed(text, "postgres")
+        trees = parsed_text(text, "postgres")
         nodes = [node for tree in trees if tree is not None for node in tree.find_all(exp.Parameter)]
     except (SqlglotError, RecursionError):
         return {}
@@ -85,7 +85,7 @@ def samples(text: str, oids: Sequence[int], columns: Mapping[str, Column]) -> di
     """A value for each parameter that a plan accepts where it accepts any: only its type matters."""
     values: dict[str, Any] = {str(number): _sample(oid, number) for number, oid in enumerate(oids, 1)}
     try:
-        trees = parsed(text, "postgres")
+        trees = parsed_text(text, "postgres")
         nodes = [node for tree in trees if tree is not None for node in tree.find_all(exp.Parameter)]
     except (SqlglotError, RecursionError):
         return values

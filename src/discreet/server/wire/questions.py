@@ -31,7 +31,7 @@ from discreet.server.wire.lexer import Sort, Token, tokens
 from discreet.server.wire.problems import Failed, Notice
 from discreet.server.wire.protocol import Field
 from discreet.server.wire.settings import COSTS, Settings
-from discreet.sql.nesting import parsed
+from discreet.sql.parser import parsed_text
 
 SCHEMA: Final = "public"
 MOST_COLUMNS: Final = 1600
@@ -193,7 +193,7 @@ def keys_of(dataset: Dataset, text: str) -> tuple[tuple[Field, ...], list[tuple[
     if "(" in text or not KEYS.search(text):
         return None
     try:
-        trees = parsed(text, "postgres")
+        trees = parsed_text(text, "postgres")
     except SqlglotError:
         return None
     tree = trees[0] if len(trees) == 1 else None

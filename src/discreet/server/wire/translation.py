@@ -22,7 +22,7 @@ from discreet.server.wire.functions import CONSTANTS, FROM_ARGUMENTS, SAME, clas
 from discreet.server.wire.inference import is_numbered
 from discreet.server.wire.problems import Failed
 from discreet.server.wire.settings import VERSION_WORDS, Settings
-from discreet.sql.nesting import parsed
+from discreet.sql.parser import parsed_text
 
 MAX_DEPTH: Final = 60
 HINT: Final = "see information_schema.tables and information_schema.columns"
@@ -85,7 +85,7 @@ def _parsed(text: str) -> list[Any]:
     """The statements of a text; none if it cannot be read. PostgreSQL takes any word as the name of a column."""
     for each in (text, LABEL.sub(r'\1"\2"', text)):
         try:
-            return [tree for tree in parsed(each, "postgres") if tree is not None]
+            return [tree for tree in parsed_text(each, "postgres") if tree is not None]
         except (ParseError, TokenError, RecursionError):
             continue
     return []
