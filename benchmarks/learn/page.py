@@ -116,9 +116,7 @@ def _table(kept: Kept, task: str) -> Iterator[str]:
     for name, listed in REPORTED.items():
         if listed.task == task and name in kept:
             rows, width = kept[name]["shape"]
-            # `shown` is a line from before scores were kept: `python -m benchmarks models --docs` replaces it
-            shown = kept[name].get("shown") or _cells(task, columns, kept[name]["cells"])
-            yield _line([f"{name} ({rows:,} × {width})", *shown])
+            yield _line([f"{name} ({rows:,} × {width})", *_cells(task, columns, kept[name]["cells"])])
 
 
 def _cells(task: str, columns: Sequence[Column], cells: Iterable[Mapping[str, Any]]) -> Iterator[str]:
@@ -149,22 +147,18 @@ def _line(cells: Iterable[str]) -> str:
 
 def told(kept: Kept) -> str:
     """When, on what and for how long, and what could not be fitted."""
-    fresh = [each for each in kept.values() if "shown" not in each]
-    days, commits = (sorted({each[name] for each in fresh}) for name in ("date", "commit"))
-    minutes = sum(each["processor"] for each in fresh) / 60
-    loads = [each["load"] for each in fresh]
+    days, commits = (sorted({each[name] for each in kept.values()}) for name in ("date", "commit"))
+    minutes = sum(each["processor"] for each in kept.values()) / 60
+    loads = [each["load"] for each in kept.values()]
     failed = [
         f"{cell['who']}'s {cell['model']} on {name} ({cell['failed']})"
         for name, each in kept.items()
-        for cell in each.get("cells", [])
+        for cell in each["cells"]
         if "failed" in cell
     ]
     span = days[0] if len(days) == 1 else f"{days[0]} to {days[-1]}"
     said = f"Measured {span} at commit {', '.join(commits)}, {minutes:.0f} minutes of the processor in all, "
     said += f"at load {min(loads):g} to {max(loads):g}."
-    old = {name: each["date"] for name, each in kept.items() if "shown" in each}
-    if old:
-        said += f" From before scores were kept ({max(old.values())}), and not measured again since: {'; '.join(old)}."
     return said + (f" A dash was tried and has no figure: {'; '.join(failed)}." if failed else "") + "\n"
 
 
