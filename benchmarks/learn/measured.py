@@ -28,7 +28,7 @@ DP_EBM: Final = Peer("DP-EBM", "interpret_learn", ("interpret-core==0.7.8",), en
 FEW: Final = min(FITS, 3)
 """Fits of peers, and of models without privacy: the former take long, the latter hardly differ."""
 WAIT: Final = 900.0
-"""Seconds that a peer may take for a task: more than it needs alone, because scores are also taken beside other work."""
+"""Seconds that a peer may take for a task: more than it needs alone, since scores are taken on busy machines too."""
 Scores = dict[str, Any]
 """An array for each measure."""
 
