@@ -91,9 +91,11 @@ def test_all_nested_words_are(language: str, form: str, monkeypatch: pytest.Monk
 
 
 def test_functions_of_any_arguments_are_read_or_refused() -> None:
-    """sqlglot fails to build some of fewer arguments than they have: an IndexError of its own, once."""
+    """sqlglot fails to build some of fewer arguments than they have, with an IndexError; and quotes within quotes."""
     with pytest.raises(Refused, match=r'near "x" \(line 1, column 16\)'):
         statement("SELECT VAR_MAP(x) FROM t")
+    with pytest.raises(Refused, match="syntax error near"):
+        statement("""SELECT x::"'" FROM t""")
     dice = random.Random()
     for _ in range(300):
         language = dice.choice(DIALECTS)

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, Final
 import sqlglot
 from sqlglot import exp
 from sqlglot.dialects.dialect import Dialect
-from sqlglot.errors import ParseError
+from sqlglot.errors import ParseError, TokenError
 from sqlglot.parser import Parser
 
 from discreet.errors import Refused
@@ -72,8 +72,8 @@ def parsed(tokens: Sequence[Token], text: str, language: str) -> list[exp.Expr |
     counting = _moves.set(Moves(4 * len(tokens) + FREE))
     try:
         return list(parser.parse(list(tokens), text))
-    except (AttributeError, LookupError, TypeError, ValueError, AssertionError):
-        near = parser._prev  # a function is built of arguments that it does not have, as VAR_MAP(x) is
+    except (TokenError, AttributeError, LookupError, TypeError, ValueError, AssertionError):
+        near = parser._prev  # a function is built of arguments that it does not have, as VAR_MAP(x); quotes in a quote
         raise ParseError("wrong arguments", [{"line": near.line, "col": near.col}]) from None
     finally:
         _moves.reset(counting)
