@@ -9,7 +9,7 @@ units have an index by unit: they lie in that order, and are put together as the
 
 Theorem  No row makes a statement fail. Proof: in which part a row lies is a CASE over comparisons, and has an ELSE. An
          index of PostgreSQL refuses what is longer than a third of a page, of which the smallest has 1024 bytes: units
-         with longer names than `LONGEST` lie in a part that has none, and pay for that with their own rows alone.
+         with longer names than `NAME_BYTES` lie in a part that has none, and only their own rows take longer for it.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ LATE: Final = "_late"
 LONG: Final = "_long"
 """Units of all kinds, with names that no index takes."""
 PARTS: Final = (FEW, EARLY, LATE, LONG)
-LONGEST: Final = 256
+NAME_BYTES: Final = 256
 """Bytes of a name that an index takes."""
 
 
@@ -45,14 +45,19 @@ def created(table: str, rows: str, held: Table) -> list[str]:
     counts, ranks = ([identifier(stored(key)) for key in keys] for stored in (seen_count, seen_rank))
     many, beyond = (" OR ".join(f"{each} > {most}" for each in columns) for columns in (counts, ranks))
     within = [f"({rank} <= {most})" for rank in ranks]
-    told = {few: [f"({count} <= {most})" for count in counts] + within, early: within, late: [f"({beyond})"], long: []}
-    tests = {3: f"octet_length({unit}::text) > {LONGEST}", 2: beyond, 1: many}
-    place = " ".join(f"WHEN {test} THEN {number}" for number, test in tests.items())
+    checks = {
+        few: [f"({count} <= {most})" for count in counts] + within,
+        early: within,
+        late: [f"({beyond})"],
+        long: [],
+    }
+    tests = {3: f"octet_length({unit}::text) > {NAME_BYTES}", 2: beyond, 1: many}
+    numbered = " ".join(f"WHEN {test} THEN {number}" for number, test in tests.items())
     return [
         f"CREATE TABLE {few} AS {rows} WITH NO DATA",
         *(f"CREATE TABLE {part} (LIKE {few})" for part in parts[1:]),
-        f"CREATE TABLE {name} (LIKE {few}) PARTITION BY LIST ((CASE {place} ELSE 0 END))",
-        *(f"ALTER TABLE {part} ADD {test}" for part in parts for test in (*checked, *_checked(told[part]))),
+        f"CREATE TABLE {name} (LIKE {few}) PARTITION BY LIST ((CASE {numbered} ELSE 0 END))",
+        *(f"ALTER TABLE {part} ADD {test}" for part in parts for test in (*checked, *_checked(checks[part]))),
         *(f"ALTER TABLE {name} ATTACH PARTITION {part} FOR VALUES IN ({number})" for number, part in enumerate(parts)),
         f"INSERT INTO {name} {rows}",
         *(f"CREATE INDEX ON {part} ({unit})" for part in (early, late)),
