@@ -189,6 +189,9 @@ class Table:
     apart: bool = False
     """Whether the rows of its copy lie on several machines, those of each unit together on one of them and in order:
     to join them may move them, a window over each unit moves none."""
+    parted: bool = False
+    """Whether the rows of its copy lie in parts, late groups in one of their own, those of crowded units in the order
+    of units (`engines.postgres_tables`)."""
 
     @property
     def is_public(self) -> bool:

@@ -16,7 +16,7 @@ from typing import Any, Final
 from discreet.policy.columns import read_columns
 from discreet.policy.databases import SCHEMA, read_schema, read_url
 from discreet.policy.document import absolute, content, document, label
-from discreet.policy.engines import DUCKDB, OWN, SPARK, check_engine, read_engine, read_hash
+from discreet.policy.engines import DUCKDB, OWN, POSTGRES, SPARK, check_engine, read_engine, read_hash
 from discreet.policy.model import (
     Budget,
     Column,
@@ -161,7 +161,8 @@ def parsed(raw: Mapping[str, Any], path: Path) -> Policy:
     check_engine(section, engine, tables, schema="engine_schema" in top)
     if engine != DUCKDB or top.get("hash", OWN) != OWN:  # all engines choose alike: DuckDB stores what the others do
         tables = {
-            label: replace(table, pairs=table.stream is None, apart=engine == SPARK) for label, table in tables.items()
+            label: replace(table, pairs=table.stream is None, apart=engine == SPARK, parted=engine == POSTGRES)
+            for label, table in tables.items()
         }
     analysts = _analysts(section.at("analysts"), top.get("analysts", {}), budget.get("epsilon"))
     state = file.parent / top.get("state", f"{file.stem}.discreet")

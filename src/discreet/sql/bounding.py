@@ -7,7 +7,7 @@ Proof    By ranks, where nothing was left out since they were stored: the keys w
          others (`policy.layout.mask_type`; `_SLOT` for listed keys; `_place` for ranks). So the OR of the bits of a
          unit's rows has one bit for each group that the unit has here, and a row stays iff fewer than `groups` of them
          are lower than its own: these are the lowest ones, also where ranks by first rows say which rows need not be
-         looked at (`_without`). Where some groups have no bit (`_place`), they come after
+         looked at (`sql.late`). Where some groups have no bit (`_place`), they come after
          all that have one, by windows. By the ranks of what keys are computed of: `merging` has the proof.
          By windows: the dense rank in an order that is a function of unit and keys.
          The window for rows in a group counts in the total order of the unit's rows, after groups were chosen.
@@ -28,8 +28,10 @@ from functools import cached_property, reduce
 from typing import Final
 
 from discreet.composed import Sql, joined, listed, literal, name, sql
-from discreet.sql import merging
+from discreet.sql import late, merging
 from discreet.sql.keys import GroupKey, PublicKey
+from discreet.sql.late import BIT as _BIT
+from discreet.sql.late import RANKED as _RANKED
 from discreet.sql.nodes import Field, Node
 from discreet.sql.nodes.filter import Filter
 from discreet.sql.nodes.node import ONE, labelled
@@ -42,10 +44,8 @@ ENOUGH: Final = 8
 UNIT: Final = name("u")
 CHOSEN: Final = name("chosen")
 FIRST: Final = name("first")
-_BIT: Final = name("bit")
 _RANK: Final = name("r")
 _NUMBER: Final = name("number")
-_RANKED: Final = (name("seen"), name("many"))
 
 
 @dataclass(frozen=True)
@@ -178,10 +178,16 @@ class Bounding:
     @cached_property
     def _pair(self) -> Sql | None:
         """The stored rank of two keys together; None if there is none."""
+        scan = self._scan
+        return None if scan is None or len(self._fields) < len(self.keys) else scan.pair_rank(self._fields)
+
+    @property
+    def _scan(self) -> Scan | None:
+        """The table whose rows these are, without some; None if they are more than that."""
         rows = self.child
         while isinstance(rows, Filter):
             rows = rows.child
-        return rows.pair_rank(self._fields) if isinstance(rows, Scan) and len(self._fields) == len(self.keys) else None
+        return rows if isinstance(rows, Scan) else None
 
     @property
     def _fields(self) -> list[Field]:
@@ -328,22 +334,15 @@ class Bounding:
         return None if self._pair is None or len(fields) != 2 else (self._pair, sql("({} * {})", *many))
 
     def _without(self, rows: Sql, *, slow: bool) -> Sql:
-        """Rows without those whose group comes too late, which are looked up only where that is possible at all.
-
-        Theorem  These are the rows that masks choose.
-        Proof    A group comes too late iff the bits of `groups` others of its unit that are here are lower. Then its
-                 rank by first rows is above `groups`, the unit has more groups than that, here (HAVING) and in all
-                 (`layout.seen_keys`); of two keys it has at most the product of how many it has of each.
-        """
-        most, (seen, many) = literal(self.groups), _RANKED
-        crowded = sql(
-            "SELECT {0} AS v, bit_or({1}) AS f FROM b WHERE {2} > {3} GROUP BY {0} HAVING bit_count(bit_or({1})) > {3}",
-            UNIT, _BIT, many, most,
-        )  # fmt: skip
-        late = sql("bit_count(f & ({} - 1)) >= {}", _BIT, most)
+        """Rows without those whose group comes too late, which are looked up only where that is possible at all."""
         held = sql("b AS {} ({})", sql("MATERIALIZED" if slow else "NOT MATERIALIZED"), rows)
-        on = sql("v = CASE WHEN {} > {} THEN {} END AND {}", seen, most, UNIT, late)
-        return sql("WITH {} SELECT * FROM b ANTI JOIN ({}) AS c ON {}", held, crowded, on)
+        return (late.parted if self._parted else late.looked_up)(held, UNIT, literal(self.groups))
+
+    @property
+    def _parted(self) -> bool:
+        """Whether rows are those of a copy that lies in parts by the rank of the one key that tells groups apart."""
+        scan = self._scan
+        return scan is not None and scan.table.parted and self._seen is not None and self._seen[0] != self._pair
 
     @property
     def _slow(self) -> bool:

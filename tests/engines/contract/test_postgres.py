@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import random
 import re
 import threading
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -421,7 +423,7 @@ def test_a_curator_over_a_policy_file(database: Cluster, tmp_path: Path) -> None
     def tables() -> int:
         """Those that are no part of another."""
         with database.connect() as connection:
-            query = f"SELECT count(*) FROM pg_tables WHERE schemaname = 'copy{number}' AND tablename !~ '_(few|many)$'"
+            query = f"SELECT count(*) FROM pg_tables WHERE schemaname = 'copy{number}' AND tablename !~ '_({PART})$'"
             return int(connection.execute(query.encode()).fetchall()[0][0])
 
     assert [str(finding) for finding in check(world.policy(text))] == []
@@ -443,34 +445,85 @@ def test_a_curator_over_a_policy_file(database: Cluster, tmp_path: Path) -> None
 def test_units_that_cannot_have_too_many_groups_lie_apart_and_are_not_put_together(
     database: Cluster, tmp_path: Path
 ) -> None:
-    """What the server is told of rows it enforces, and of the part without crowded units it reads each row once."""
+    """What the server is told of rows it enforces. Of the part without crowded units it reads each row once, and of
+    the others those of late groups alone are looked up: they are put together in the order that they lie in."""
     rows = [*visits(4, 9), *({**row, "person": "calm", "ward": "A", "note": "n", "flag": True} for row in visits(1, 3))]
     with opened(database, tmp_path, rows) as (policy, engine):
         table = f'{policy.engine_schema}."{engine._names.table(policy, "visits")}'
-        crowded = "_discreet_many_ward > 2 OR _discreet_many_note > 2 OR _discreet_many_flag > 2"
-        found = [database.value(f'SELECT count(*) FROM {table}{part}" WHERE {crowded}') for part in PARTS]
-        assert found == [0, database.value(f'SELECT count(*) FROM {table}_many"')]
+        crowded, late = (
+            " OR ".join(f"_discreet_{stored}_{key} > 2" for key in ("ward", "note", "flag"))
+            for stored in ("many", "seen")
+        )
+        every = [database.value(f'SELECT count(*) FROM {table}{part}"') for part in PARTS]
+        assert every[3] == 0 < min(every[:3])
+        many = [database.value(f'SELECT count(*) FROM {table}{part}" WHERE {crowded}') for part in PARTS]
+        assert many == [0, *every[1:]]
+        beyond = [database.value(f'SELECT count(*) FROM {table}{part}" WHERE {late}') for part in PARTS]
+        assert beyond == [0, 0, *every[2:]]
         assert database.value(f"SELECT count(*) FROM {table}_few\" WHERE _discreet_unit = 'calm'") == 3
         plan = planned(policy, engine, "SELECT ward, COUNT(*) FROM visits WHERE cost > 3 GROUP BY ward")
-        assert re.findall(r"Scan on \S+(_few|_many)\b", plan) == ["_few", "_many", "_many"]
-        assert "_discreet_row" not in plan
-        for part in PARTS:
+        scans = re.findall(r"Scan (?:using \S+ )?on \S+(_few|_early|_late|_long)\b", plan)
+        assert [scans.count(part) for part in PARTS] == [1, 2, 3, 3]
+        assert len(re.findall(r"GroupAggregate.*\n *Group Key: visits_\d+\._discreet_unit", plan)) == 1
+        assert not re.search(r"(Filter|Cond):.*_discreet_row", plan)
+        for part in PARTS[:3]:
             with database.connect() as connection, pytest.raises(errors.CheckViolation):
                 connection.execute(f'UPDATE {table}{part}" SET _discreet_row = 5'.encode())
-        with database.connect() as connection, pytest.raises(errors.CheckViolation):
-            connection.execute(f'UPDATE {table}_few" SET _discreet_many_ward = 3'.encode())
+        for part, column in (("_few", "many"), ("_few", "seen"), ("_early", "seen")):
+            with database.connect() as connection, pytest.raises(errors.CheckViolation):
+                connection.execute(f'UPDATE {table}{part}" SET _discreet_{column}_ward = 3'.encode())
 
 
-PARTS = ("_few", "_many")
+PARTS = ("_few", "_early", "_late", "_long")
+PART = "|".join(part[1:] for part in PARTS)
+
+
+def test_names_that_no_index_takes_make_nothing_fail_and_change_nobody_elses_place(
+    database: Cluster, tmp_path: Path
+) -> None:
+    """Names of 256 bytes, of one more, and of three pages that cannot be compressed; answers are those of masks."""
+    dice, plain = random.Random(3), visits(3, 9)
+    names = ["n" * 256, "n" * 257, "".join(chr(dice.randrange(0x4E00, 0x9000)) for _ in range(8000))]
+    rows = [*plain, *({**row, "person": each} for each in names for row in visits(1, 9))]
+    question = "SELECT ward, COUNT(*) AS n FROM visits WHERE cost > 3 GROUP BY ward"
+    with opened(database, tmp_path / "without", plain) as (policy, engine):
+        others = copied(database, policy, engine)
+    with opened(database, tmp_path / "with", rows) as (policy, engine):
+        table = f'{policy.engine_schema}."{engine._names.table(policy, "visits")}'
+        held = [database.value(f"SELECT count(*) FROM {table}{part}\" WHERE _discreet_unit !~ '^u'") for part in PARTS]
+        assert held[3] == 8
+        assert sum(held[:3]) == 4
+        assert [row for row in copied(database, policy, engine) if row[0].startswith("u")] == others
+        query = bounded(policy, engine, question)
+        assert sorted(engine.rows(query), key=repr) == sorted(kept(copied(database, policy, engine), engine), key=repr)
+
+
+def bounded(policy: Policy, engine: Any, question: str) -> Any:
+    """The last query that a question asks."""
+    recording = Recording(engine)
+    with ledger_of(policy) as ledger:
+        curator = Curator(policy, ledger, engine=recording, sampler=Sampler(quiet, tiny.every, tiny.best))
+        curator.query(question, epsilon=1)
+    return recording.asked[-1]
+
+
+def kept(rows: list[tuple[Any, ...]], engine: Postgres) -> list[tuple[Any, int]]:
+    """By hand: of each unit two of the wards of rows that cost more than 3, in the order of their first rows of any
+    cost; and two rows of each."""
+    counts, units = Counter[Any](), dict[str, list[tuple[Any, bool]]]()
+    for row in rows:
+        held = dict(zip(engine.schema("visits"), row, strict=True))
+        passes = held["cost"] is not None and held["cost"] > 3
+        units.setdefault(held["_discreet_unit"], []).append((held["ward"], passes))
+    for own in units.values():
+        here = Counter(ward for ward, passes in own if passes)
+        for ward in [ward for ward in dict.fromkeys(ward for ward, _ in own) if here[ward]][:2]:
+            counts[ward] += min(here[ward], 2)
+    return list(counts.items())
 
 
 def planned(policy: Policy, engine: Postgres, question: str) -> str:
     """How the server answers what it is asked for a question."""
-    recording = Recording(engine)
-    with ledger_of(policy) as ledger:
-        Curator(policy, ledger, engine=recording, sampler=Sampler(quiet, tiny.every, tiny.best)).query(
-            question, epsilon=1
-        )
-    text = f"EXPLAIN {engine.text(recording.asked[-1])}"
+    text = f"EXPLAIN {engine.text(bounded(policy, engine, question))}"
     with session(policy, secret(policy.state), "test") as connection:
         return "\n".join(row[0] for row in connection.execute(text.encode()).fetchall())

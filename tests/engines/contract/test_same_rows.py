@@ -206,12 +206,15 @@ def test_stored_ranks_of_pairs_choose_what_masks_would(tmp_path: Path) -> None:
 
 
 def test_after_a_filter_ranks_by_first_rows_choose_what_masks_would(tmp_path: Path) -> None:
-    """Also where the rows of each unit lie together, and are looked at in one pass; without any bound answers
-    differ."""
+    """Also where the rows of each unit lie together, and are looked at in one pass, and where those of late groups lie
+    apart; without any bound answers differ."""
     policy = with_tables(policy_of("delta", tmp_path), max_groups=1)
     (ours, text), (there, window) = (answered(with_tables(policy, apart=apart), FILTERED) for apart in (False, True))
     theirs, other = answered(with_tables(policy, pairs=False), FILTERED)
-    assert ours == there == theirs
+    parts, parted = answered(with_tables(policy, parted=True), FILTERED)
+    assert ours == there == theirs == parts
+    assert parted.count('ORDER BY "u"') == parted.count("UNION ALL") == 2  # one key, of one table: others are looked up
+    assert parted.count("ANTI JOIN") == len(FILTERED)
     assert text.count("ANTI JOIN") == window.count('bit_or("bit") OVER (PARTITION BY "u")') == len(FILTERED)
     assert "OVER" not in text
     assert "ANTI JOIN" not in window
