@@ -192,6 +192,25 @@ def test_units_are_compared_bytewise_whatever_the_collation(postgres: Cluster, t
     assert counts == [("100000000000000000000", 1), ("7", 3), ("7.5", 1)]
 
 
+def test_no_name_is_what_another_is_cut_to(postgres: Cluster, tmp_path: Path) -> None:
+    """Somebody calls herself what a long name is written as, a part and its digest: two people would be one."""
+    postgres.run(
+        "CREATE SCHEMA crafted",
+        "CREATE TABLE crafted.visits AS SELECT unnest(ARRAY[n, left(n, 1024) || encode(sha256(n::bytea), 'hex'),"
+        " left(n, 1088), left(n, 1087), left(n, 1089)]) AS person FROM (SELECT repeat('x', 5000)) AS long(n)",
+        "CREATE TABLE crafted.bytes AS SELECT unnest(ARRAY[n, substring(n, 1, 1024) || sha256(n),"
+        " substring(n, 1, 1056), substring(n, 1, 1055)]) AS person"
+        " FROM (SELECT decode(repeat('ab', 5000), 'hex')) AS long(n)",
+    )
+    both = (
+        table(postgres.address(), "crafted.visits", "", more="max_rows = 9"),
+        table(postgres.address(), "crafted.bytes", "", label="bytes", more="max_rows = 9"),
+    )
+    policy = world(tmp_path, *both)
+    assert copied(policy, f"SELECT count(*), count(DISTINCT {UNIT}) FROM visits") == [(5, 5)]
+    assert copied(policy, f"SELECT count(*), count(DISTINCT {UNIT}) FROM bytes") == [(4, 4)]
+
+
 def test_tables_of_every_sort_are_read(postgres: Cluster, tmp_path: Path) -> None:
     """Views, materialised ones, partitions, heirs, foreign tables, generated columns, domains and enums."""
     rows = "(VALUES ('ann', 1), ('bob', 2))"

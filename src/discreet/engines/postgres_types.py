@@ -11,8 +11,8 @@ Proof    Which expressions are used follows from the types of columns. Those of 
          DuckDB are TRY_CASTs, or decode what PostgreSQL encoded.
 
 Texts are written as they are, whatever their collation, and compared bytewise here: citext merges nobody.
-What is cut has the digest of all of it behind: two long names stay two, and a column holds fewer characters anyway
-(`quoting.TEXT_LENGTH`). Times outside of the years 1 to 9999 are NULL, as columns have them.
+What is cut has the digest of all of it behind, and whatever has that length is cut: two names stay two, also where one
+is written as the other is cut to. A column holds fewer characters anyway (`quoting.TEXT_LENGTH`). Times outside of the years 1 to 9999 are NULL, as columns have them.
 """
 
 from __future__ import annotations
@@ -24,6 +24,9 @@ from discreet.quoting import TEXT_LENGTH, name
 
 VALUE_BYTES: Final = 4 * TEXT_LENGTH
 """Bytes of a value that is written whole."""
+CUT_LENGTH: Final = TEXT_LENGTH + 64
+CUT_BYTES: Final = TEXT_LENGTH + 32
+"""How long a text or bytes are that were cut: others of that length are cut too, so that they are not taken for one."""
 FIELD: Final = 2 * VALUE_BYTES + 256
 """Bytes of a field of a line: each may need a backslash."""
 PLAIN: Final = {
@@ -89,8 +92,9 @@ def written(column: str, type_: Type) -> Field:
     if base == "numeric":
         return _number(value, type_.modifier)
     if base == "bytea":
-        cut = f"CASE WHEN octet_length({value}) > {VALUE_BYTES} THEN substring({value}, 1, {TEXT_LENGTH}) || "
-        return Field(f"encode({cut}sha256({value}) ELSE {value} END, 'hex')", "unhex({})", "BLOB")
+        is_cut = f"octet_length({value}) > {VALUE_BYTES} OR octet_length({value}) = {CUT_BYTES}"
+        cut = f"CASE WHEN {is_cut} THEN substring({value}, 1, {TEXT_LENGTH}) || sha256({value}) ELSE {value} END"
+        return Field(f"encode({cut}, 'hex')", "unhex({})", "BLOB")
     if base in TEXTS:
         return Field(_text(f"{value}::text"), _UNESCAPED, "VARCHAR")
     return Field("NULL", "NULL", f"TYPE {type_.shown}")
@@ -99,7 +103,8 @@ def written(column: str, type_: Type) -> Field:
 def _text(value: str) -> str:
     digest = f"encode(sha256(convert_to({value}, 'UTF8')), 'hex')"
     cut = f"left({value}, {TEXT_LENGTH}) || {digest}"
-    return f"CASE WHEN octet_length({value}) > {VALUE_BYTES} THEN {cut} ELSE {value} END"
+    is_cut = f"octet_length({value}) > {VALUE_BYTES} OR char_length({value}) = {CUT_LENGTH}"
+    return f"CASE WHEN {is_cut} THEN {cut} ELSE {value} END"
 
 
 def _number(value: str, modifier: int) -> Field:
