@@ -15,7 +15,7 @@ ATTACKS := $(patsubst %,tests/attacks/test_%.py,fits selection_order threads_and
 unexport PYTHONDONTWRITEBYTECODE
 export PYTHONPYCACHEPREFIX := $(CURDIR)/$(VENV)/bytecode
 
-.PHONY: venv package demo serve docs test test-engines suite check lint chromium provider bench test-slow coverage covered-draws covered-charges clean
+.PHONY: venv package demo serve docs test test-engines whole check lint chromium provider bench test-slow coverage covered-draws covered-charges clean
 
 venv: $(VENV)/.ready
 
@@ -79,12 +79,11 @@ chromium:
 provider:
 	@sh tests/server/oidc/provider.sh
 
-# Side by side: one waits for the network while the other unpacks; the type checker needs one core, and the suite leaves it time enough.
+# Side by side: one waits for the network while the other unpacks; the type checker needs one core, and the suite leaves it time enough. It begins as soon as there is an environment, while browser and provider are still on their way.
 test:
-	@$(MAKE) --no-print-directory -j2 venv chromium provider
-	@$(MAKE) --no-print-directory -j2 lint suite
+	@$(MAKE) --no-print-directory -j3 lint whole
 
-suite: venv
+whole: venv chromium provider
 	@$(PYTEST) -m 'not slow'
 
 # Tests with engines that make test does not bring.

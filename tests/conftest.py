@@ -5,12 +5,15 @@ from __future__ import annotations
 import atexit
 import gc
 import os
+import re
 import shutil
 import sys
 import tempfile
 import tomllib
 from collections.abc import Iterator
 from contextlib import ExitStack
+from itertools import count
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import pytest
@@ -67,6 +70,19 @@ GARBAGE: Final = (20_000, 20, 20)
 BROWSER: Final = "browser"
 SERVERS: Final = frozenset({"server", "lasting", "running", "written", BROWSER, "postgres"})
 """Fixtures that take seconds to start, once in every process that needs them."""
+
+
+FOLDERS: Final = count()
+"""One number for each folder of a test, in each process."""
+
+
+@pytest.fixture
+def tmp_path(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Pytest's own looks through all earlier folders for a number that is free, and keeps a link to the last."""
+    name = re.sub(r"\W", "_", request.node.name)[:30]
+    folder = tmp_path_factory.getbasetemp() / f"{name}-{next(FOLDERS)}"
+    folder.mkdir(mode=0o700)
+    return folder
 
 
 @pytest.fixture(scope="session")

@@ -35,7 +35,10 @@ def _hook(event: str, given: tuple[Any, ...]) -> None:
         SEEN.append(f"{event} {given}")
 
 
-sys.addaudithook(_hook)  # there is no way to take it out again: it looks only while it is told to
+@pytest.fixture(scope="module", autouse=True)
+def watched() -> None:
+    """There is no way to take it out again: it comes only with these tests, and looks only while it is told to."""
+    sys.addaudithook(_hook)
 
 
 @pytest.fixture(scope="module")

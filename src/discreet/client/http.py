@@ -13,6 +13,7 @@ import os
 import ssl
 import time
 import weakref
+from functools import cache
 from itertools import count
 from typing import Any, Final
 from urllib.parse import urlsplit
@@ -181,7 +182,13 @@ def is_loopback(host: str) -> bool:
 
 def _trusted(url: str) -> ssl.SSLContext | bool:
     """TLS with servers that the usual authorities vouch for. To load them takes long: plain HTTP gets TLS of nobody."""
-    return ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT) if urlsplit(url).scheme == "http" else True
+    return _nobody() if urlsplit(url).scheme == "http" else True
+
+
+@cache
+def _nobody() -> ssl.SSLContext:
+    """One for all connections: none of them uses it."""
+    return ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
 
 
 def _trusting(ca: str | os.PathLike[str]) -> ssl.SSLContext:
