@@ -96,12 +96,12 @@ def statement(
 
 def _parsed(tokens: list[Token], text: str, language: str) -> exp.Query:
     try:
-        found = parsed(tokens, text, language)
+        trees = parsed(tokens, text, language)
     except ParseError as error:
         raise _syntax_error(error, tokens, text, language) from None
     except RecursionError:
         raise _too_complex("it is nested too deeply", "ask a simpler question") from None
-    statements = [part for part in found if part is not None and not isinstance(part, exp.Semicolon)]
+    statements = [part for part in trees if part is not None and not isinstance(part, exp.Semicolon)]
     if not statements:
         raise Refused("syntax", "there is no statement", "write one SELECT, such as SELECT COUNT(*) FROM a_table")
     if len(statements) > 1:
