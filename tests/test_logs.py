@@ -75,7 +75,7 @@ def test_no_field_has_room_for_a_question_a_secret_or_a_value(stream: io.StringI
 def test_what_may_be_a_secret_is_not_written(stream: io.StringIO, letters: int, fits: bool) -> None:
     """One letter less is none; and so it is of the names that owners give, and of routes."""
     for field, before in (("dataset", ""), ("dataset", "ward "), ("route", "/")):
-        note("request", **{field: before + "a" * letters})
+        note("request", **{field: before + "a" * letters})  # type: ignore[arg-type]
         written = json.loads(stream.getvalue().splitlines()[-1])
         assert (written[field] == before + "a" * letters) is fits
 

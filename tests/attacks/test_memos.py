@@ -94,7 +94,7 @@ def test_what_is_left_is_each_ones_own(policy: Policy) -> None:
         costs, whose = (0.1, 0.2, 0.1), (*curator.analysts, None)
         for _ in range(2):
             for who in whose:
-                counts = [curator.query(COUNT, epsilon=cost, analyst=who).more for cost in costs]
+                counts: list[Any] = [curator.query(COUNT, epsilon=cost, analyst=who).more for cost in costs]
                 assert counts[0] == counts[2] > counts[1]
                 answer = curator.query(COUNT, epsilon=0.1, analyst=who)
                 assert answer.remaining == curator._ledger.remaining(who)
