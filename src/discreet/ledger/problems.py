@@ -51,8 +51,8 @@ class reported:  # noqa: N801  (it is called like a function; ten are entered fo
     def __exit__(self, kind: object, error: BaseException | None, frames: object) -> None:
         if isinstance(error, sqlite3.DatabaseError | UnicodeDecodeError):  # SQLite quotes damaged text in what it says
             advice = _advice(str(error))
-            told = LedgerError if advice else LedgerDamaged
-            raise told(f"could not {self._doing} {self._path}: {error}", advice or "restore a backup") from None
+            problem = LedgerError if advice else LedgerDamaged
+            raise problem(f"could not {self._doing} {self._path}: {error}", advice or "restore a backup") from None
         if isinstance(error, OSError):
             advice = _advice(str(error)) or "check the state folder"
             raise LedgerError(f"could not {self._doing} {self._path}: {error.strerror}", advice) from None

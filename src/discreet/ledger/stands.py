@@ -18,9 +18,9 @@ from discreet.ledger.standing import Standing, part_of
 from discreet.ledger.state import State
 from discreet.policy import Share
 
-MAX_TOLD: Final = 1000
-"""Rests that are held."""
-Told = dict[tuple[str | None, Loss, str | None], "Rest"]
+MAX_RESTS: Final = 1000
+"""That are held."""
+Rests = dict[tuple[str | None, Loss, str | None], "Rest"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +37,7 @@ class Stands(ABC):
     """The part of a ledger that tells how it stands. Nothing is written here."""
 
     unit: str | None
-    _told: tuple[State, Told] = State(), {}
+    _rests: tuple[State, Rests] = State(), {}
     """What was told of a state: it is no other as long as the journal is no other."""
 
     @property
@@ -63,14 +63,14 @@ class Stands(ABC):
         follows from it is computed once.
         """
         standing = self._standing(analyst)
-        state, told = self._told
-        if state is not standing.state or len(told) >= MAX_TOLD:
-            told = {}
-            self._told = standing.state, told
+        state, rests = self._rests
+        if state is not standing.state or len(rests) >= MAX_RESTS:
+            rests = {}
+            self._rests = standing.state, rests
         key = analyst, loss, loss.unit  # which losses do not compare
-        rest = told.get(key)
+        rest = rests.get(key)
         if rest is None:
-            rest = told[key] = Rest(standing.remaining(), standing.used(), self._count(standing, loss))
+            rest = rests[key] = Rest(standing.remaining(), standing.used(), self._count(standing, loss))
         return rest
 
     def _count(self, standing: Standing, loss: Loss) -> int | None:

@@ -50,7 +50,7 @@ MAX_BACK: Final = 1000
 BROWSER: Final = re.compile("([0-9a-f]{64})([A-Za-z0-9_-]*)")
 """A cookie: what the browser is known by, and the place to go back to."""
 STATE: Final = re.compile(
-    "(?P<told>(?P<at>[0-9a-f]{16})(?P<salt>[0-9a-f]{32})(?P<browser>[0-9a-f]{64}))(?P<tag>[0-9a-f]{64})"
+    "(?P<facts>(?P<at>[0-9a-f]{16})(?P<salt>[0-9a-f]{32})(?P<browser>[0-9a-f]{64}))(?P<tag>[0-9a-f]{64})"
 )
 router: Final = APIRouter(prefix=PATH, include_in_schema=False)
 
@@ -78,13 +78,13 @@ class Secret:
 
     def state(self, browser: str) -> str:
         salt = SYSTEM.bytes(16).hex()
-        told = f"{int(time.monotonic()):016x}{salt}{self.tag('browser', salt, browser)}"
-        return f"{told}{self.tag('state', told)}"
+        facts = f"{int(time.monotonic()):016x}{salt}{self.tag('browser', salt, browser)}"
+        return f"{facts}{self.tag('state', facts)}"
 
     def read(self, state: str) -> Begun | None:
         """What a state says; None if it was not made here, or is too long ago."""
         written = STATE.fullmatch(state)
-        if written is None or not hmac.compare_digest(written["tag"], self.tag("state", written["told"])):
+        if written is None or not hmac.compare_digest(written["tag"], self.tag("state", written["facts"])):
             return None
         if time.monotonic() - int(written["at"], 16) >= LASTS:
             return None
@@ -155,8 +155,8 @@ def _apart(here: SignIns, state: str) -> tuple[str, str]:
 
 def _packed(back: str) -> str:
     """A place on this server as a cookie holds it; one that is too long is forgotten."""
-    place = inside(back).encode()
-    return base64.urlsafe_b64encode(place if len(place) <= MAX_BACK else b"/").decode().rstrip("=")
+    address = inside(back).encode()
+    return base64.urlsafe_b64encode(address if len(address) <= MAX_BACK else b"/").decode().rstrip("=")
 
 
 def _read(held: str) -> tuple[str, str]:
@@ -190,7 +190,7 @@ async def _signed_in(
 ) -> Response:
     begun = here.secret.read(state)
     is_first = begun is not None and here.ended.add(begun)
-    browser, place = _read(cookie(request, COOKIE, secure=here.provider.setup.is_encrypted))
+    browser, address = _read(cookie(request, COOKIE, secure=here.provider.setup.is_encrypted))
     if (
         begun is None
         or not is_first
@@ -208,7 +208,7 @@ async def _signed_in(
     callers = app_state(request).datasets.callers(person)
     if not callers:
         raise Refused("forbidden", "you are known, and nothing here is open to you", "ask the owner to let you in")
-    response = RedirectResponse(place, 303)
+    response = RedirectResponse(address, 303)
     sessions(request).forget(request)
     sessions(request).begin(person, request, response, secure=setup.is_encrypted)
     delete_cookie(response, COOKIE)
