@@ -71,6 +71,15 @@ def test_no_field_has_room_for_a_question_a_secret_or_a_value(stream: io.StringI
     assert {line[field] for field in FIELDS} == {UNFIT}
 
 
+@pytest.mark.parametrize(("letters", "fits"), [(31, True), (32, False), (33, False)])
+def test_what_may_be_a_secret_is_not_written(stream: io.StringIO, letters: int, fits: bool) -> None:
+    """One letter less is none; and so it is of the names that owners give, and of routes."""
+    for field, before in (("dataset", ""), ("dataset", "ward "), ("route", "/")):
+        note("request", **{field: before + "a" * letters})  # type: ignore[arg-type]
+        written = json.loads(stream.getvalue().splitlines()[-1])
+        assert (written[field] == before + "a" * letters) is fits
+
+
 def test_what_is_no_field_is_not_written(stream: io.StringIO) -> None:
     note("request", sql=CANARY, status=200)
     assert CANARY not in stream.getvalue()

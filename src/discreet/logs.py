@@ -23,16 +23,22 @@ from typing import Any, Final, TextIO
 DESTINATION: Final = "DISCREET_LOG"
 """The variable that says where commands log: a file, or - for standard error. Without it they do not."""
 UNFIT: Final = "?"
-SECRET: Final = re.compile("[0-9a-f]{32}")
+SHORTEST: Final = 32
+SECRET: Final = re.compile(f"[0-9a-f]{{{SHORTEST}}}")
 """What tokens, keys and digests look like; nothing that is logged does."""
 MAX_FRAMES: Final = 12
 ACCESS, SERVER, COMMAND = "discreet.access", "discreet.server", "discreet.command"
 LOGGERS: Final = {ACCESS: logging.INFO, SERVER: logging.INFO, COMMAND: logging.INFO}
 
 
+def _has_secret(value: str) -> bool:
+    """What is shorter than one has none."""
+    return len(value) >= SHORTEST and SECRET.search(value) is not None
+
+
 def _text(form: str) -> Callable[[object], bool]:
     written = re.compile(form)
-    return lambda value: isinstance(value, str) and written.fullmatch(value) is not None and not SECRET.search(value)
+    return lambda value: isinstance(value, str) and written.fullmatch(value) is not None and not _has_secret(value)
 
 
 def _number(value: object) -> bool:
@@ -41,7 +47,7 @@ def _number(value: object) -> bool:
 
 def _name(value: object) -> bool:
     """What an owner called something, in the policy."""
-    return isinstance(value, str) and len(value) <= 200 and value.isprintable() and not SECRET.search(value)
+    return isinstance(value, str) and len(value) <= 200 and value.isprintable() and not _has_secret(value)
 
 
 FIELDS: Final[Mapping[str, Callable[[object], bool]]] = {

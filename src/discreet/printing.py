@@ -11,6 +11,8 @@ from decimal import ROUND_CEILING, ROUND_FLOOR, Context
 from typing import Any, Final
 
 _FORMULA: Final = ("=", "+", "-", "@", "\t", "\r")
+AS_THEY_ARE: Final = frozenset({str, int, bool})
+"""Types whose values JSON carries, all of them."""
 
 
 def printable(text: str) -> str:
@@ -38,6 +40,8 @@ def plain(value: Any) -> Any:
     >>> plain({"day": date(2026, 1, 2), "n": (1, math.nan)})
     {'day': '2026-01-02', 'n': [1, None]}
     """
+    if value is None or type(value) in AS_THEY_ARE:
+        return value
     if isinstance(value, Mapping):
         return {str(key): plain(item) for key, item in value.items()}
     if isinstance(value, list | tuple):

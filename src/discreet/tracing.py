@@ -12,7 +12,7 @@ Of an exact trace they have one: it is as private as the rows, and whoever runs 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from contextvars import ContextVar
 from typing import Final, Protocol
 
@@ -39,6 +39,8 @@ class RequestSpan(Span, Protocol):
 
 CURRENT: Final[ContextVar[Span | None]] = ContextVar("span", default=None)
 """What is being traced here; None: nothing."""
+UNTRACED: Final = nullcontext()
+"""The same for all blocks: it has no state."""
 
 
 def begun(name: str) -> Span | None:
@@ -47,13 +49,14 @@ def begun(name: str) -> Span | None:
     return None if parent is None else parent.child(name)
 
 
-@contextmanager
-def phase(name: str) -> Iterator[None]:
+def phase(name: str) -> AbstractContextManager[None]:
     """A phase for as long as the block lasts, however it ends."""
     span = begun(name)
-    if span is None:
-        yield
-        return
+    return UNTRACED if span is None else _traced(span)
+
+
+@contextmanager
+def _traced(span: Span) -> Iterator[None]:
     token = CURRENT.set(span)
     try:
         yield

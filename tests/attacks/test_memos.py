@@ -68,6 +68,41 @@ def test_what_is_withdrawn_is_not_shown_from_memory(curator: Curator, policy: Po
     assert (again.cached, again.receipt == last.receipt) == (False, False)
 
 
+def rest(answer: Any) -> tuple[Any, ...]:
+    return answer.remaining, answer.used, answer.more
+
+
+def test_what_is_left_is_told_anew_once_anybody_was_charged(curator: Curator, policy: Policy) -> None:
+    """Held as long as the journal is the same: not beyond a charge of this process or of another."""
+    curator.query(COUNT, epsilon=0.1)
+    told = [rest(curator.query(COUNT, epsilon=0.1)) for _ in range(3)]
+    assert told[0] == told[1] == told[2]
+    with discreet.open(policy.path) as other:
+        for asks in (other, curator):
+            asks.query(COUNT, epsilon=0.2, fresh=True)
+            now = curator.query(COUNT, epsilon=0.1)
+            assert now.cached
+            assert (now.remaining, now.used) == (curator._ledger.remaining(), curator._ledger.used())
+            assert now.more < told[-1][2]
+            told.append(rest(now))
+    assert len(set(map(str, told))) == 3
+
+
+def test_what_is_left_is_each_ones_own(policy: Policy) -> None:
+    """Of analysts, and of costs: what was held of one is told to no other."""
+    with discreet.open(policy.path) as curator:
+        costs, whose = (0.1, 0.2, 0.1), (*curator.analysts, None)
+        for _ in range(2):
+            for who in whose:
+                counts: list[Any] = [curator.query(COUNT, epsilon=cost, analyst=who).more for cost in costs]
+                assert counts[0] == counts[2] > counts[1]
+                answer = curator.query(COUNT, epsilon=0.1, analyst=who)
+                assert answer.remaining == curator._ledger.remaining(who)
+                assert answer.used == curator._ledger.used(who)
+                asked = curator.preview(COUNT, epsilon=0.1, analyst=who).loss
+                assert answer.more == curator._ledger.affordable_count(asked, who)
+
+
 @pytest.mark.parametrize("cost", [True, float("nan"), float("inf"), -1, 0, [1], {"a": 1}, "one", b"1", 1j])
 def test_a_cost_that_equals_a_known_one_or_nothing_is_refused_all_the_same(curator: Curator, cost: Any) -> None:
     curator.preview(COUNT, epsilon=1)

@@ -69,6 +69,24 @@ def test_both_ways_say_the_same(open_site: Site, path: str, monkeypatch: pytest.
     assert {status for status, _ in direct} >= {200, 401, 403, 415}
 
 
+def test_a_cached_answer_is_the_same_both_ways(open_site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    """All of it, whoever asks, with its headers but for the name of the request."""
+    ways = []
+    for token in (None, lambda _: ""):
+        if token is not None:
+            monkeypatch.setattr("discreet.server.direct._token", token)
+        for who in ("owner", "epidemiology", "finance"):
+            body = {**QUESTION, "analyst": None if who == "owner" else who}
+            sent(open_site, "query", body, {}, who)
+            found = [sent(open_site, "query", body, {}, who) for _ in range(2)]
+            assert found[0].content == found[1].content
+            assert found[0].json()["cached"] is True
+            named = [{**each.headers, "x-request-id": ""} for each in found]
+            assert named[0] == named[1]
+            ways.append((who, found[0].content, named[0]))
+    assert ways[:3] == ways[3:]
+
+
 def test_each_request_counts_once(open_site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
     rates, counted = open_site.app.state.app_state.rates, []
     monkeypatch.setattr(type(rates), "admit", lambda _, token, most: counted.append((token, most)))

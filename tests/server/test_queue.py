@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import itertools
 import threading
 from collections.abc import Iterator
 from concurrent.futures import CancelledError
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 
 import pytest
@@ -14,6 +15,7 @@ import pytest
 from discreet.engines.stopping import CURRENT
 from discreet.errors import Refused
 from discreet.server import queue as module
+from discreet.server.dispatch import LIGHT, Dispatcher
 from discreet.server.queue import Job, Queue, State
 from tests.server.running import until
 
@@ -190,3 +192,29 @@ def test_closing_ends_everything() -> None:
         with pytest.raises(Refused, match="busy"):
             room.ask("a")
         assert not any(worker.is_alive() for worker in room.queue._workers)
+
+
+def test_whoever_waits_no_longer_for_free_work_takes_no_thread_along() -> None:
+    """The attack: to be gone in the middle, again and again. What they began ends by itself, and its thread lives."""
+    dispatcher = Dispatcher(Queue(1))
+
+    async def leave() -> None:
+        going = threading.Event()
+        waiting = asyncio.create_task(dispatcher.light(going.wait, SOON))
+        while not dispatcher.free.running:
+            await asyncio.sleep(0)
+        waiting.cancel()
+        with suppress(asyncio.CancelledError):
+            await waiting
+        going.set()
+
+    async def run() -> list[int]:
+        for _ in range(2 * LIGHT):
+            await leave()
+            while dispatcher.free.running:
+                await asyncio.sleep(0)
+        return [await dispatcher.light(int, number) for number in range(LIGHT)]
+
+    assert asyncio.run(asyncio.wait_for(run(), SOON)) == list(range(LIGHT))
+    assert all(thread.is_alive() for thread in dispatcher.free._workers)
+    dispatcher.close()

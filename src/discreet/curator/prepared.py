@@ -22,7 +22,7 @@ from discreet.exact import number, probability
 from discreet.exit import Bill, Cost, Exit, Outcome, Reader
 from discreet.exit.consent import unconfirmed
 from discreet.exit.cost import Loss
-from discreet.ledger import Charge
+from discreet.ledger import Charge, Rest
 from discreet.policy import Policy
 from discreet.sql.accuracy import Wanted
 from discreet.sql.cache import NoisyMeasures
@@ -115,19 +115,19 @@ class PreparedQuery:
     # after it
 
     def show_public(self, preview: Callable[[], Preview]) -> Answer:
-        nothing = self.context.nothing
+        nothing = self._nothing
         if self.plan.explain:
             return explained(preview(), nothing)
         self.check()
         return self._answer(NoisyMeasures(), nothing, nothing, "", cached=False)
 
     def show(self, outcome: Outcome[NoisyMeasures]) -> Answer:
-        loss = self.context.nothing if outcome.loss is None else outcome.loss
+        loss = self._nothing if outcome.loss is None else outcome.loss
         return self._answer(outcome.value, loss, outcome.cost, outcome.receipt, cached=outcome.cached)
 
     def _answer(self, drawn: NoisyMeasures, loss: Loss, cost: Loss, receipt: str, *, cached: bool) -> Answer:
         plan, context = self.plan, self.context
-        shown = self._table(drawn, receipt if cached else "")
+        shown, rest = self._table(drawn, receipt if cached else ""), self._rest()
         return Answer(
             question=self.text,
             columns=plan.columns,
@@ -138,12 +138,12 @@ class PreparedQuery:
             cost=cost if cost.unit else cost.per(context.policy.unit),  # the plan is of this policy, and so is its unit
             cached=cached,
             receipt=receipt,
-            remaining=context.remaining(self.bill.analyst),
-            used=context.used(self.bill.analyst),
-            more=None if self.bill.loss.is_zero else self._more(),
+            remaining=rest.remaining,
+            used=rest.used,
+            more=rest.more,
             noise=dict(shown.noise),
-            notes=self.notes,
-            ranks=rank_errors(plan, self.allocation, self.confidence),
+            notes=(*self._assumed, *shown.notes),
+            ranks=dict(shown.ranks),
             guarantee=context.guarantee,
             kinds={label: expr.domain.kind for label, expr in plan.after.items if expr.domain.kind is not None},
             words=plan.words,
@@ -154,17 +154,32 @@ class PreparedQuery:
         """What noisy numbers are shown as. The last cached answer of a plan is held, by its receipt: whether it may be
         shown was asked of the ledger.
         """
-        plan, context, key = self.plan, self.context, (receipt, self.confidence)
+        plan, context, key = self.plan, self.context, (receipt, self.confidence, self.allocation)
         if receipt and not plan.reads_tables and plan.memo.last is not None and plan.memo.last[0] == key:
             held: Table = plan.memo.last[1]
             return held
         version = context.version if plan.reads_tables else None
         shown = Shown(plan, drawn, self.confidence, lambda query: context.compute(query, version))
         noise = words(plan, drawn.noises)
-        table = Table(shown.rows, shown.intervals, {label: noise.get(label, "") for label in noisy_labels(plan)})
+        ranks = rank_errors(plan, self.allocation, self.confidence)
+        labels = {label: noise.get(label, "") for label in noisy_labels(plan)}
+        table = Table(shown.rows, shown.intervals, labels, ranks, self._rank_notes)
         if receipt and table.can_be_held:
             plan.memo.last = key, table
         return table
+
+    @property
+    def _nothing(self) -> Loss:
+        """The loss of what is free, which follows from the plan's policy."""
+        return self.plan.memo.once("nothing", lambda: self.context.nothing)
+
+    def _rest(self) -> Rest:
+        """What is left now, and how many more queries of this cost fit."""
+        context, bill = self.context, self.bill
+        if bill.part is None and context.chosen is None:
+            return context.ledger.rest(bill.loss, bill.analyst)
+        more = None if bill.loss.is_zero else self._more()
+        return Rest(context.remaining(bill.analyst), context.used(bill.analyst), more)
 
     def _more(self) -> int | None:
         """How many more queries of this cost fit; of a part, if its data is open."""
@@ -207,9 +222,15 @@ class PreparedQuery:
     @property
     def notes(self) -> tuple[str, ...]:
         """What the answer assumes, and what is known of ranks."""
-        assumed = () if self.wanted is None else self.wanted.notes
-        ranks = rank_notes(self.plan.releases, self.allocation, self.confidence)
-        return (*self.context.notes, *self.plan.notes, *assumed, *ranks)
+        return (*self._assumed, *self._rank_notes)
+
+    @property
+    def _assumed(self) -> tuple[str, ...]:
+        return (*self.context.notes, *self.plan.notes, *(() if self.wanted is None else self.wanted.notes))
+
+    @property
+    def _rank_notes(self) -> list[str]:
+        return rank_notes(self.plan.releases, self.allocation, self.confidence)
 
 
 @dataclass(frozen=True, slots=True)
@@ -219,6 +240,9 @@ class Table:
     rows: Sequence[tuple[Any, ...]]
     intervals: Sequence[Mapping[str, Known]]
     noise: Mapping[str, str]
+    ranks: Mapping[str, int]
+    notes: Sequence[str]
+    """What is known of ranks, in words."""
 
     @property
     def can_be_held(self) -> bool:

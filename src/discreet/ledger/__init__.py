@@ -12,6 +12,7 @@ from discreet.ledger.marks import Marks
 from discreet.ledger.memory import Memory
 from discreet.ledger.problems import LedgerDamaged, LedgerError
 from discreet.ledger.sqlite import Sqlite, back_up, restore, verify
+from discreet.ledger.stands import Rest
 from discreet.ledger.store import ALL, Search, Store
 from discreet.ledger.watch import Acceptance
 
@@ -29,6 +30,7 @@ __all__ = [
     "Memory",
     "Repeated",
     "Report",
+    "Rest",
     "Search",
     "Sqlite",
     "Store",

@@ -270,7 +270,9 @@ class Ledger(Reads, Stands, Acts):
 
     @property
     def _newest(self) -> State:
-        with self._held():
+        self._usable()
+        with self._lock:  # as `_held`, of which there would be several for each answer
+            self._usable()
             self._catch_up()
             return self._state
 

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, final
 
 from discreet.errors import Problem
 
@@ -38,18 +36,26 @@ def demand_here(state: State) -> None:
         )
 
 
-@contextmanager
-def reported(doing: str, path: Path) -> Iterator[None]:
-    """Turn what SQLite and the system say into an error that says what to do."""
-    try:
-        yield
-    except (sqlite3.DatabaseError, UnicodeDecodeError) as error:  # SQLite quotes damaged text in what it says
-        advice = _advice(str(error))
-        kind = LedgerError if advice else LedgerDamaged
-        raise kind(f"could not {doing} {path}: {error}", advice or "restore a backup") from None
-    except OSError as error:
-        advice = _advice(str(error)) or "check the state folder"
-        raise LedgerError(f"could not {doing} {path}: {error.strerror}", advice) from None
+@final
+class reported:  # noqa: N801  (it is called like a function; ten are entered for each answer, so it is no generator)
+    """Turn what SQLite and the system say within the block into an error that says what to do."""
+
+    __slots__ = ("_doing", "_path")
+
+    def __init__(self, doing: str, path: Path) -> None:
+        self._doing, self._path = doing, path
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: object, error: BaseException | None, frames: object) -> None:
+        if isinstance(error, sqlite3.DatabaseError | UnicodeDecodeError):  # SQLite quotes damaged text in what it says
+            advice = _advice(str(error))
+            problem = LedgerError if advice else LedgerDamaged
+            raise problem(f"could not {self._doing} {self._path}: {error}", advice or "restore a backup") from None
+        if isinstance(error, OSError):
+            advice = _advice(str(error)) or "check the state folder"
+            raise LedgerError(f"could not {self._doing} {self._path}: {error.strerror}", advice) from None
 
 
 def _advice(message: str) -> str | None:

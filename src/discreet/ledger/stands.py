@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from dataclasses import dataclass
 from fractions import Fraction
+from typing import Final
 
 from discreet.accounting import Concentrated, Loss, Pure
 from discreet.accounting.balance import Amount, Balance, Used
@@ -16,11 +18,27 @@ from discreet.ledger.standing import Standing, part_of
 from discreet.ledger.state import State
 from discreet.policy import Share
 
+MAX_RESTS: Final = 1000
+"""That are held."""
+Rests = dict[tuple[str | None, Loss, str | None], "Rest"]
+
+
+@dataclass(frozen=True, slots=True)
+class Rest:
+    """What is left, of one moment."""
+
+    remaining: Amount
+    used: Used
+    more: int | None
+    """How many more charges of a loss fit; None if all of them do."""
+
 
 class Stands(ABC):
     """The part of a ledger that tells how it stands. Nothing is written here."""
 
     unit: str | None
+    _rests: tuple[State, Rests] = State(), {}
+    """What was told of a state: it is no other as long as the journal is no other."""
 
     @property
     @abstractmethod
@@ -39,6 +57,31 @@ class Stands(ABC):
     def used(self, analyst: str | None = None, blocks: BlockNames | None = None) -> Used:
         """How much is used up: of the budget, of an analyst's share, or of the capacity of blocks."""
         return self._standing(analyst).used() if blocks is None else self._blocks(blocks, analyst).used()
+
+    def rest(self, loss: Loss, analyst: str | None = None) -> Rest:
+        """`remaining`, `used` and `affordable_count` of one moment. The newest state is looked at each time; what
+        follows from it is computed once.
+        """
+        standing = self._standing(analyst)
+        state, rests = self._rests
+        if state is not standing.state or len(rests) >= MAX_RESTS:
+            rests = {}
+            self._rests = standing.state, rests
+        key = analyst, loss, loss.unit  # which losses do not compare
+        rest = rests.get(key)
+        if rest is None:
+            rest = rests[key] = Rest(standing.remaining(), standing.used(), self._count(standing, loss))
+        return rest
+
+    def _count(self, standing: Standing, loss: Loss) -> int | None:
+        """How many more charges of a loss fit that is about no part."""
+        if loss.is_zero:
+            return None
+        try:
+            demand_spendable(loss, self.unit)
+            return standing.affordable_count(cost_of(loss, standing.grant), None)
+        except Refused:
+            return 0  # of another currency, or about somebody else
 
     def affordable_count(
         self, loss: Loss, analyst: str | None = None, about: PartName | BlockNames | None = None

@@ -108,6 +108,40 @@ class Listener(socket.socket):
                     let_go.shutdown(socket.SHUT_RDWR)  # whoever waits on it sees its end, and closes it
 
 
+class Joined:
+    """Where a response is written to: its head leaves together with the beginning of its body, in one packet.
+
+    Whoever says how an answer begins and not how it goes on is not waited for: the head leaves by itself then, as soon
+    as the event loop has done what it is doing.
+    """
+
+    __slots__ = ("_begun", "_head", "_loop", "_transport")
+
+    def __init__(self, transport: asyncio.Transport, loop: asyncio.AbstractEventLoop) -> None:
+        self._transport, self._loop = transport, loop
+        self._head, self._begun = b"", False
+
+    def write(self, data: bytes) -> None:
+        if self._begun:
+            head, self._head = self._head, b""
+            self._transport.write(head + data if head else data)
+        else:
+            self._begun, self._head = True, data
+            self._loop.call_soon(self._flush)
+
+    def close(self) -> None:
+        self._flush()
+        self._transport.close()
+
+    def is_closing(self) -> bool:
+        return self._transport.is_closing()
+
+    def _flush(self) -> None:
+        if self._head:
+            head, self._head = self._head, b""
+            self._transport.write(head)
+
+
 class Prompt(H11Protocol):
     """Connections on which no request arrives are closed: uvicorn itself would wait for ever."""
 
@@ -126,6 +160,8 @@ class Prompt(H11Protocol):
         super().data_received(data)
         if not self._is_idle:
             self._forget()
+            if self.cycle.transport is self.transport:
+                self.cycle.transport = Joined(self.transport, self.loop)  # type: ignore[assignment]  # what it needs
             if self.listener is not None:
                 self.listener.begins(self._address)
 

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
+from functools import cached_property
 from pathlib import Path
 from typing import Protocol
 
@@ -82,8 +83,9 @@ class Dataset:
         self._counting = threading.Lock()
         self._answers: Counter[str] = Counter()
 
-    @property
+    @cached_property
     def name(self) -> str:
+        """It stays: a policy that has another is not opened (`_look`)."""
         return name_of(self._curator.policy)
 
     @property

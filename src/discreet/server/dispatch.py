@@ -238,7 +238,7 @@ class Dispatcher:
 
     def __init__(self, queue: Queue) -> None:
         self.queue = queue
-        self.free = Queue(LIGHT, at_once=1, max_ended=0, name="light")
+        self.free = Queue(LIGHT, at_once=1, max_ended=0, name="light", beside=queue)
         self._lock = threading.RLock()
         self._keys: dict[str, tuple[str, Job]] = {}
         self._stopping = False
@@ -246,8 +246,9 @@ class Dispatcher:
     async def light(self, work: Callable[..., T], *given: Any) -> T:
         """Something that reads no private data, apart from the event loop, in the line of whoever asks for it."""
         job = self.free.submit(CALLER.get(), partial(work, *given))
+        await _ended(job)
         try:
-            value: T = await asyncio.wrap_future(job.result)
+            value: T = job.result.result()
         except (Stopped, QueryFailed, Refused):  # of what is stopped while it is planned, too
             if not job.late:
                 raise
@@ -349,6 +350,23 @@ class Dispatcher:
     def close(self) -> None:
         self.queue.close()
         self.free.close()
+
+
+async def _ended(job: Job) -> None:
+    """Wait for its end. It goes on if whoever waits is gone: `asyncio.wrap_future` would cancel it halfway."""
+    loop = asyncio.get_running_loop()
+    ended: asyncio.Future[None] = loop.create_future()
+
+    def tell() -> None:
+        if not ended.done():
+            ended.set_result(None)
+
+    def hand_over(_: object) -> None:
+        with suppress(RuntimeError):  # the server stopped before the job did
+            loop.call_soon_threadsafe(tell)
+
+    job.result.add_done_callback(hand_over)
+    await ended
 
 
 def _digest(value: object) -> str:

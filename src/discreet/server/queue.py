@@ -2,7 +2,8 @@
 
 One caller holds at most half of the workers: what others send begins at once as long as no third one is there, however
 much the first has sent and however long it lasts. So nobody waits for the work of one other caller; they share the
-machine with it.
+machine with it. Two who share it get half of it each. Whoever has sent more than is being answered therefore rests
+after each question for half of the time that it took, while somebody is there who asks one at a time.
 """
 
 from __future__ import annotations
@@ -30,6 +31,9 @@ MOST_OF_ONE: Final = 100
 REMEMBERED: Final = 600.0
 MAX_ENDED: Final = 10_000
 """Seconds for which what became of a question can be fetched, and of how many questions."""
+REST: Final = 0.5
+LEAST: Final = 0.01
+"""The part of a question's time for which its caller rests, and the seconds from which on a question counts."""
 
 
 class State(StrEnum):
@@ -65,6 +69,11 @@ class Job:
     def line(self) -> str:
         """Whose turn it takes: a token has one line, whatever datasets it opens."""
         return self.caller.rpartition("/")[2]
+
+    @property
+    def lasted(self) -> float:
+        """Seconds, with the padding: what its caller notices, too."""
+        return self.ended - self.began
 
     def run(self) -> None:
         self.context.run(self._run)
@@ -107,8 +116,11 @@ class Queue:
         at_once: int | None = None,
         max_ended: int | None = None,
         name: str = "worker",
+        beside: Queue | None = None,
     ) -> None:
-        """`at_once`: how many workers one caller may hold. `max_ended`: how many that ended can be fetched."""
+        """`at_once`: how many workers one caller may hold. `max_ended`: how many that ended can be fetched. `beside`:
+        a queue whose callers share the machine, too.
+        """
         self._most, self._most_of_one, self._max_ended = most, most_of_one, max_ended
         self._at_once = at_once or max(1, workers // 2)
         self._changed = threading.Condition()
@@ -117,6 +129,11 @@ class Queue:
         self._ended: dict[str, Job] = {}
         self._running: dict[str, Job] = {}
         self._held: Counter[str] = Counter()
+        self._rests: dict[str, list[float]] = {}
+        """For each line whose workers rest, until when each of them does."""
+        self._modest = "", -math.inf
+        """Who asked one at a time last, and when that was answered."""
+        self._is_alone, self._beside = workers == 1, beside
         self._closed = False
         self._workers = [
             threading.Thread(target=self._serve, name=f"discreet-{name}-{number}", daemon=True)
@@ -221,7 +238,7 @@ class Queue:
                 while self._ready() is None:
                     if self._closed:
                         return
-                    self._changed.wait()
+                    self._changed.wait(self._until_rested())
                 job = self._next()
                 self._running[job.id] = job
                 self._held[job.line] += 1
@@ -230,18 +247,50 @@ class Queue:
             finally:
                 with self._changed:
                     del self._running[job.id]
-                    self._give_back(job.line)
+                    self._give_back(job)
                     self._remember(job)
 
-    def _give_back(self, line: str) -> None:
+    def _give_back(self, job: Job) -> None:
         """A worker is free. One job more may begin now, and that worker looks for it: nobody else has to be woken."""
+        line = job.line
         self._held[line] -= 1
         if not self._held[line]:
             del self._held[line]  # a line that holds nothing is forgotten
+        if line not in self._lines:
+            self._modest = line, job.ended
+        elif job.lasted >= LEAST and not self._is_alone and self._gives_way(job):
+            left = [until for until in self._rests.get(line, ()) if until > job.ended]
+            self._rests[line] = [*left, job.ended + REST * job.lasted]
+            self._changed.notify_all()  # whoever waits is to wake when it is over
+
+    def _gives_way(self, job: Job) -> bool:
+        """Whether somebody else is there who asks one at a time: now, or a moment ago."""
+        return any(
+            each is not None and each.has_modest(job.line, job.ended - job.lasted) for each in (self, self._beside)
+        )
+
+    def has_modest(self, line: str, since: float) -> bool:
+        """Whether another line has no more than what is being answered, or had since then."""
+        name, ended = self._modest
+        if name != line and ended >= since:
+            return True
+        return any(other != line and other not in self._lines for other in tuple(self._held))
+
+    def _resting(self, line: str) -> int:
+        """How many workers of a line rest."""
+        return sum(until > time.monotonic() for until in self._rests.get(line, ()))
+
+    def _until_rested(self) -> float | None:
+        """Seconds until one of them does no longer; None if nobody rests. What is over is forgotten."""
+        now = time.monotonic()
+        self._rests = {
+            line: left for line, ends in self._rests.items() if (left := [until for until in ends if until > now])
+        }
+        return min((until - now for ends in self._rests.values() for until in ends), default=None)
 
     def _is_full(self, line: str) -> bool:
-        """Whether a line holds as many workers as it may."""
-        return self._held[line] >= self._at_once
+        """Whether a line holds as many workers as it may; one that rests is held."""
+        return self._held[line] + self._resting(line) >= self._at_once
 
     def _ready(self) -> str | None:
         """The first line that may have a worker."""

@@ -185,13 +185,75 @@ def test_what_is_too_long_ago_is_forgotten(here: World, monkeypatch: pytest.Monk
     assert "too long ago" in refusal(here.ended(visitor, brought))
 
 
-def test_those_who_begin_and_never_end_fill_nothing(here: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(routes, "MAX_PENDING", 5)
+def test_those_who_begin_and_never_end_take_nothing_from_others(here: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The attack: a list of those who are on their way would be filled by anybody, and others had to begin again."""
+    monkeypatch.setattr(routes, "MAX_ENDED", 5)
+    visitor, flood = here.site.visitor(), here.site.visitor()
+    brought = here.begun(visitor, "/data/hospital/ledger")
+    many = [here.begun(flood) for _ in range(9)]
+    for each in many[:8]:
+        refusal(here.ended(flood, {**each, "code": "guessed"}))
+    assert len(here.sign_ins.ended._ended) <= 5
+    arrived = here.ended(visitor, brought)
+    assert (arrived.status_code, arrived.headers["location"]) == (303, "/data/hospital/ledger")
+    assert "used already" in refusal(here.ended(visitor, brought))
+    assert here.ended(flood, many[-1]).status_code == 303, "several may be begun in one browser"
+
+
+def test_a_state_of_somebody_else_s_making(here: World) -> None:
+    """Every letter counts, and a process knows no state of another one."""
     visitor = here.site.visitor()
-    many = [here.begun(visitor) for _ in range(9)]
-    assert len(here.sign_ins.pending._begun) <= 5
-    refusal(here.ended(visitor, many[0]))
-    assert here.ended(visitor, many[-1]).status_code == 303
+    brought = here.begun(visitor)
+    state = brought["state"]
+    wrong = [
+        state[:index] + ("0" if state[index] != "0" else "1") + state[index + 1 :] for index in (0, 15, 40, 100, -1)
+    ]
+    wrong += [state + "0", state[:-1], state.upper(), f" {state}", routes.Secret().state("0" * 64)]
+    for each in wrong[:9]:
+        here.site.app.state.app_state.rates._guesses.clear()
+        assert "not begun by this browser" in refusal(here.ended(visitor, {**brought, "state": each}))
+    here.site.app.state.app_state.rates._guesses.clear()
+    refusal(here.ended(visitor, {**brought, "state": wrong[-1]}))
+    assert here.ended(visitor, brought).status_code == 303
+
+
+def test_what_leaves_tells_nothing_of_what_stays(here: World) -> None:
+    """Of nonce and verifier nothing can be told by the state, the cookie, or what was there before."""
+    secret, other = routes.Secret(), routes.Secret()
+    state = secret.state("0" * 64)
+    known = {state[index : index + 64] for index in range(len(state))}
+    apart = [each.tag(word, state) for each in (secret, other) for word in ("nonce", "verifier", "state")]
+    assert len({*apart, *known}) == len(apart) + len(known)
+    assert secret.state("0" * 64) != state
+    visitor = here.site.visitor()
+    assert here.begun(visitor)["state"] != here.begun(visitor)["state"]
+
+
+@pytest.mark.parametrize(
+    ("back", "place"),
+    [
+        ("/data/hospital?sql=SELECT%20%C3%BC", "/data/hospital?sql=SELECT%20%C3%BC"),
+        ("/" + "x" * (routes.MAX_BACK - 1), "/" + "x" * (routes.MAX_BACK - 1)),
+        ("/" + "x" * routes.MAX_BACK, "/"),
+    ],
+)
+def test_the_browser_keeps_the_place_to_go_back_to(here: World, back: str, place: str) -> None:
+    """The provider is not told it: an address may hold a question."""
+    visitor = here.site.visitor()
+    brought = here.begun(visitor, back)
+    assert len(brought["state"]) == 176
+    assert here.ended(visitor, brought).headers["location"] == place
+
+
+@pytest.mark.parametrize("place", ["//evil.example", "https://evil.example", "", "\xff\xfe", "/\\evil.example"])
+def test_a_place_that_somebody_put_into_a_browser_is_on_this_server(here: World, place: str) -> None:
+    visitor = here.site.visitor()
+    brought = here.begun(visitor)
+    packed = base64.urlsafe_b64encode(place.encode("latin-1")).decode().rstrip("=")
+    name, held = next((each.name, each.value) for each in visitor.client.cookies.jar if "sign-in" in each.name)
+    visitor.client.cookies.clear()
+    visitor.client.cookies.set(name, f"{(held or '')[:64]}{packed}")
+    assert here.ended(visitor, brought).headers["location"] == "/"
 
 
 @pytest.mark.parametrize("iss", [None, "", "https://evil.example", f"{ISSUER}/", ISSUER.upper()])
