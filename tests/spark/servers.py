@@ -1,4 +1,4 @@
-"""Programs of Spark that tests start and kill: a master, a worker, a server of Spark Connect. All on 127.0.0.1 alone."""
+"""Programs of Spark that tests start and kill: a master, a worker, a server of Spark Connect, on 127.0.0.1 alone."""
 
 from __future__ import annotations
 
@@ -83,7 +83,8 @@ def connect(folder: Path, settings: Mapping[str, str]) -> Any:
         "spark.connect.grpc.binding.address": "127.0.0.1",
         "spark.connect.grpc.binding.port": "0",
     }
-    return started(folder, arguments, r"Spark Connect server started at: (\S+)", {**settings, **own})
+    ready = r"Spark Connect server started at: (\S+)"
+    return started(folder, arguments, ready, {**settings, **own}, SPARK_DAEMON_MEMORY="1g")
 
 
 NO_REST: Final = {"spark.master.rest.enabled": "false"}

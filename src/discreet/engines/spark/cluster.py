@@ -42,7 +42,6 @@ ELSEWHERE: Final = (
     "Spark would put rows into another folder than the state folder",
     "unset SPARK_LOCAL_DIRS, also in spark-env.sh",
 )
-SILENT: Final = "OFF"
 MOUNTED: Final = "k8s:"
 """Where `spark.local.dir` is what is mounted in pods, and no folder of this machine."""
 LOGGERS: Final = ("DataFrameQueryContextLogger", "SQLQueryContextLogger")
@@ -53,17 +52,19 @@ ON_THIS_MACHINE: Final = {
 }
 ON_A_CLUSTER: Final = {
     "spark.io.encryption.enabled": "true",
-    "spark.executor.syncLogLevel.enabled": "true",
     "spark.cleaner.referenceTracking.blocking.shuffle": "true",
 }
 """What other machines shuffle and spill is encrypted, with a key that the driver's Java machine alone keeps: what stays
-on their disks when they are killed can be read by nobody once it has ended. They are told to write no log either
-(`silence`). And of what they shuffled, nothing is forgotten before it is removed there."""
+on their disks when they are killed can be read by nobody once it has ended. And of what they shuffled, nothing is
+forgotten before it is removed there."""
+LOGGED: Final = "status = off\nrootLogger.level = off\n"
+"""What other machines find in the state folder, which they share, before they write a line: levels that the driver sets
+do not reach them, whatever Spark's documents say."""
 STARTED: Final = {
     "spark.app.name": "discreet",
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
-    "spark.log.level": SILENT,
+    "spark.log.level": "OFF",
     "spark.eventLog.enabled": "false",
     "spark.hadoop.fs.permissions.umask-mode": "077",
 }
@@ -150,7 +151,6 @@ def _entered(cluster: Cluster, state: Path, label: str) -> _Running:
             running = None
         if running is None:
             running = _running[cluster.master] = _found(cluster, label) or _started(cluster, state, label)
-            silence(cluster)
         running.users += 1
         _link(running, state.resolve())
         return running
@@ -181,16 +181,6 @@ def _has_rows(running: _Running) -> bool:
     with suppress(Exception):
         running.context._jvm.System.gc()
     return True
-
-
-def silence(cluster: Cluster) -> None:
-    """Have other machines write no log: they are told, and those that come later. One that was about to come when Spark
-    started is told after some work was done, and before rows are read."""
-    with _guard:
-        running = _running.get(cluster.master)
-    if running is not None and running.has_machines:
-        with suppress(Exception):
-            running.context.setLogLevel(SILENT)
 
 
 def _has_shuffled(running: _Running) -> bool:
@@ -270,6 +260,10 @@ def _started(cluster: Cluster, state: Path, label: str) -> _Running:
     spills = ExitStack()
     folder = spills.enter_context(scratch(state))
     settings = {**STARTED, **(ON_THIS_MACHINE if cluster.is_local else ON_A_CLUSTER)}
+    if not cluster.is_local:
+        quiet_file = folder.resolve() / "silent.properties"
+        quiet_file.write_text(LOGGED, encoding="ascii")
+        settings["spark.executor.defaultJavaOptions"] = f"-Dlog4j2.configurationFile={quiet_file.as_uri()}"
     if not cluster.master.startswith(MOUNTED):
         settings["spark.local.dir"] = str(folder)
     conf = SparkConf().setMaster(cluster.master).setAll(list(settings.items()))

@@ -25,7 +25,7 @@ from discreet.engines.rewriting import Rewritten, rewritten
 from discreet.engines.rewriting.spark import DIALECT, SETTINGS, SHARED
 from discreet.engines.rewriting.terms import BITS, Type
 from discreet.engines.spark import buckets
-from discreet.engines.spark.cluster import interruptible, session, silence
+from discreet.engines.spark.cluster import interruptible, session
 from discreet.engines.spark.copy import cluster_of, folder_of, show, stored
 from discreet.engines.stopping import Stopped, beside, is_stopped
 from discreet.policy import Policy
@@ -106,12 +106,10 @@ class Spark(DuckDB):
             if self._session is None:
                 if self._closed:
                     raise UnansweredError
-                cluster = cluster_of(self._policy)
-                held = self._stack.enter_context(session(cluster, self._policy.state, "engine"))
+                held = self._stack.enter_context(session(cluster_of(self._policy), self._policy.state, "engine"))
                 for key, value in {**SETTINGS, **buckets.SETTINGS}.items():
                     held.conf.set(key, value)
                 show(held, self._policy, folder_of(self.path), derived(secret(self._policy.state)))
-                silence(cluster)  # schemas were read there, and no row
                 self._session = held
             return self._session
 

@@ -30,7 +30,7 @@ from discreet.engines.connection import connect
 from discreet.engines.parts import Part
 from discreet.engines.problems import SourceError
 from discreet.engines.spark.building import building, functions, observation, windows
-from discreet.engines.spark.cluster import interruptible, said, session, silence
+from discreet.engines.spark.cluster import interruptible, said, session
 from discreet.engines.spark.types import Written, written
 from discreet.engines.staging import Progress
 from discreet.engines.stopping import beside
@@ -115,7 +115,7 @@ class SparkStaging:
                 frames = self._found(spark, tables)
                 self._demand_apart(spark, cluster, frames)
                 if frames and not cluster.is_local:
-                    self._demand_shared(spark, cluster, label)
+                    self._demand_shared(spark, label)
                 for table in [table for table in tables if table.name in frames]:
                     read[table.name] = self._copied(spark, table, frames[table.name])
                 for table in [table for table in tables if table.name in read]:
@@ -139,7 +139,7 @@ class SparkStaging:
                 if isinstance(failure, SourceError):
                     raise failure
             if not cluster.is_local:
-                self._demand_shared(spark, cluster, label)
+                self._demand_shared(spark, label)
             for table in tables:
                 self._written(spark, table.name, made(table, frames), targets[table.name])
             for table in tables:
@@ -175,14 +175,13 @@ class SparkStaging:
                     self._parts[label] = SourceError(public.name, reason, "copy what is public elsewhere")
                     frames.pop(label, None)
 
-    def _demand_shared(self, spark: Any, cluster: Cluster, label: str) -> None:
-        """Before any private row is written: see that what other machines write arrives here, and quiet them."""
-        target = self.scratch / "shared"
+    def _demand_shared(self, spark: Any, label: str) -> None:
+        """Before any private row is written: see that what other machines write arrives here."""
+        target = self.scratch / f"shared-{len(list(self.scratch.glob('shared-*')))}"
         with _reading(label, APART), interruptible(spark):
             spark.range(0, TRIED, 1, TRIED).write.parquet(_address(target))
             if _count([str(file) for file in target.glob("*.parquet")]) != TRIED:
                 raise SourceError(label, *APART)
-        silence(cluster)
 
     def _copied(self, spark: Any, table: Table, frame: Frame) -> Part:
         """Have Spark write the rows of a table that may be used."""
@@ -211,6 +210,8 @@ class SparkStaging:
         with _reading(label, INTERRUPTED), interruptible(spark), self._told(spark, label):
             rows.observe(counted, f.count(f.lit(1)).alias("rows")).write.parquet(_address(target))
             count = counted.get["rows"]
+        for file in target.iterdir() if target.is_dir() else ():
+            file.chmod(0o600)  # other machines' programs have a umask of their own
         files = sorted(str(file) for file in target.glob("*.parquet"))
         with _reading(label, INTERRUPTED):
             if _count(files) != count:
