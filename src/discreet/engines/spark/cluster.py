@@ -57,8 +57,13 @@ ON_A_CLUSTER: Final = {
 """What other machines shuffle and spill is encrypted, with a key that the driver's Java machine alone keeps: what stays
 on their disks when they are killed can be read by nobody once it has ended. And of what they shuffled, nothing is
 forgotten before it is removed there."""
-LOGGED: Final = "status = off\nrootLogger.level = off\n"
-"""What other machines find in the state folder, which they share, before they write a line: levels that the driver sets
+LOGGED: Final = """status = off
+appender.none.type = Null
+appender.none.name = none
+rootLogger.level = off
+rootLogger.appenderRef.none.ref = none
+"""
+"""(Where nothing is appended to, Spark takes its own configuration instead.) What other machines find in the state folder, which they share, before they write a line: levels that the driver sets
 do not reach them, whatever Spark's documents say."""
 STARTED: Final = {
     "spark.app.name": "discreet",
