@@ -86,6 +86,7 @@ def test_nothing_of_a_row_is_said_here_or_there(
     assert CANARY not in machines.master.log.read_text(encoding="utf-8")
 
 
+@pytest.mark.slow
 def test_what_machines_shuffled_is_encrypted_and_an_erasure_waits_for_it(machines: Machines, tmp_path: Path) -> None:
     write(tmp_path / "rows", canary=True)
     policy = policy_of(tmp_path, "duckdb", machines.address)
@@ -134,6 +135,7 @@ def test_whoever_stops_a_query_stops_the_cluster(machines: Machines, engine: Any
         asking.join(0.05)
 
 
+@pytest.mark.slow
 def test_an_executor_that_is_killed_changes_no_answer_and_a_cluster_without_any_has_one_text(
     machines: Machines, engine: Any
 ) -> None:
@@ -159,6 +161,7 @@ def test_an_executor_that_is_killed_changes_no_answer_and_a_cluster_without_any_
     assert there.rows(COUNT) == before
 
 
+@pytest.mark.slow
 def test_nothing_is_left(machines: Machines, engine: Any) -> None:
     """The worker removes what was shuffled as it hears that the driver has gone."""
     engine[0].close()

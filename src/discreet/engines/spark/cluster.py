@@ -63,8 +63,8 @@ appender.none.name = none
 rootLogger.level = off
 rootLogger.appenderRef.none.ref = none
 """
-"""(Where nothing is appended to, Spark takes its own configuration instead.) What other machines find in the state folder, which they share, before they write a line: levels that the driver sets
-do not reach them, whatever Spark's documents say."""
+"""What other machines find in the state folder, which they share, before they write a line: levels that the driver sets
+do not reach them. Where nothing is appended to, Spark takes its own configuration instead."""
 STARTED: Final = {
     "spark.app.name": "discreet",
     "spark.ui.enabled": "false",
