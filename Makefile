@@ -30,10 +30,10 @@ $(VENV)/.ready: pyproject.toml constraints.txt src/discreet/version.py
 	@$(BIN)/python tests/trimmed.py
 	@touch $@
 
-# Spark lies beside the environment: half a gigabyte that nothing else needs.
+# Spark lies beside the environment, with what clients of Spark Connect need: half a gigabyte that nothing else does.
 .spark/.ready: constraints.txt | venv
 	@echo "unpacking Spark (once, about a minute) …"
-	@$(PIP) --no-deps --upgrade --target .spark pyspark py4j
+	@$(PIP) --no-deps --upgrade --target .spark pyspark py4j grpcio grpcio-status zstandard
 	@touch $@
 
 # So do the packages that read Delta and Iceberg tables: a sixth of a gigabyte.

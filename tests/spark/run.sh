@@ -1,5 +1,5 @@
 #!/bin/sh
-# Runs the tests that need Spark, with the Python that is named. Where Java or pyspark cannot be had they are skipped, in words.
+# Runs the tests that need Spark, with the Python that is named: on this machine, then on a cluster of it, because a process has one Spark. Where Java or pyspark cannot be had they are skipped, in words.
 export DISCREET_SPARK=1
 skipped() {
     many=$("$1" -m pytest -q --collect-only -m 'not slow' tests/spark 2>/dev/null | grep -c '::')
@@ -8,4 +8,6 @@ skipped() {
 }
 command -v java >/dev/null || skipped "$1" "Java 17 or newer, which is not here"
 make --no-print-directory .spark/.ready || skipped "$1" "pyspark, which could not be installed"
-PYTHONPATH="$PWD/.spark" exec "$1" -m pytest -q --durations=5 -m 'not slow' tests/spark
+export PYTHONPATH="$PWD/.spark"
+"$1" -m pytest -q --durations=5 -m 'not slow' tests/spark || exit
+DISCREET_SPARK=cluster exec "$1" -m pytest -q --durations=5 -m 'not slow' tests/spark/cluster

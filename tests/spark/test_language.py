@@ -35,10 +35,10 @@ KINDS: Final = {
 
 
 @contextmanager
-def in_spark(spark: Any, world: World) -> Iterator[tuple[Policy, Spark]]:
+def in_spark(spark: Any, world: World, master: str = MASTER) -> Iterator[tuple[Policy, Spark]]:
     """The rows as tables of the catalogue, in a database of their own."""
     number = next(NUMBERS)
-    there = rf'source = "{MASTER}"\ntable = "rows{number}.\1"'
+    there = rf'source = "{master}"\ntable = "rows{number}.\1"'
     head = f'engine = "spark"\nstate = "state{number}"\n'
     policy = world.policy(head + re.sub(r'source = "(\w+)\.csv"', there, world.text))
     policy.folder.mkdir(exist_ok=True)

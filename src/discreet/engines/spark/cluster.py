@@ -29,6 +29,7 @@ from typing import Any, Final
 
 from discreet.engines.connection import has_files, lock_of, scratch
 from discreet.engines.problems import SourceError
+from discreet.engines.spark.remote import client
 from discreet.engines.stopping import CURRENT
 from discreet.noise import SYSTEM
 from discreet.policy.model import Cluster
@@ -41,18 +42,35 @@ ELSEWHERE: Final = (
     "Spark would put rows into another folder than the state folder",
     "unset SPARK_LOCAL_DIRS, also in spark-env.sh",
 )
+MOUNTED: Final = "k8s:"
+"""Where `spark.local.dir` is what is mounted in pods, and no folder of this machine."""
 LOGGERS: Final = ("DataFrameQueryContextLogger", "SQLQueryContextLogger")
 ON_THIS_MACHINE: Final = {
     "spark.driver.host": "127.0.0.1",
     "spark.driver.bindAddress": "127.0.0.1",
     "spark.authenticate": "true",
-    "spark.eventLog.enabled": "false",
 }
+ON_A_CLUSTER: Final = {
+    "spark.io.encryption.enabled": "true",
+    "spark.cleaner.referenceTracking.blocking.shuffle": "true",
+}
+"""What other machines shuffle and spill is encrypted, with a key that the driver's Java machine alone keeps: what stays
+on their disks when they are killed can be read by nobody once it has ended. And of what they shuffled, nothing is
+forgotten before it is removed there."""
+LOGGED: Final = """status = off
+appender.none.type = Null
+appender.none.name = none
+rootLogger.level = off
+rootLogger.appenderRef.none.ref = none
+"""
+"""What other machines find in the state folder, which they share, before they write a line: levels that the driver sets
+do not reach them. Where nothing is appended to, Spark takes its own configuration instead."""
 STARTED: Final = {
     "spark.app.name": "discreet",
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
     "spark.log.level": "OFF",
+    "spark.eventLog.enabled": "false",
     "spark.hadoop.fs.permissions.umask-mode": "077",
 }
 SETTINGS: Final = {
@@ -85,6 +103,8 @@ class _Running:
     folders: tuple[Path, ...] = ()
     """What it writes to when memory is short; of one that is not ours nothing is known."""
     states: set[Path] = field(default_factory=set)
+    has_machines: bool = False
+    """Whether other programs shuffle for it, whose folders are not seen here."""
     users: int = 0
 
 
@@ -101,12 +121,8 @@ def session(cluster: Cluster, state: Path, label: str) -> Iterator[Any]:
         raise SourceError(label, "Spark needs pyspark", "pip install 'discreet[spark]'") from None
     _hush()
     if cluster.is_remote:
-        held = _remote(cluster, label)
-        try:
+        with client(cluster, label) as held:
             yield _configured(held)
-        finally:
-            with suppress(Exception):
-                held.stop()
         return
     running = _entered(cluster, state, label)
     try:
@@ -131,20 +147,6 @@ def _configured(held: Any) -> Any:
     for key, value in SETTINGS.items():
         held.conf.set(key, value)
     return held
-
-
-def _remote(cluster: Cluster, label: str) -> Any:
-    """A session of Spark Connect. Nothing that is said here shows the token."""
-    token = None if cluster.token_variable is None else os.environ.get(cluster.token_variable)
-    if cluster.token_variable is not None and not token:
-        raise SourceError(label, f"the variable {cluster.token_variable} has no token", "set it, and export it")
-    try:
-        from pyspark.sql.connect.session import SparkSession
-
-        options = f"/;use_ssl=true;token={token}" if token else ""
-        return SparkSession.builder.remote(f"{cluster.master}{options}").create()
-    except Exception as error:
-        raise SourceError(label, f"could not connect: {said(error, token)}", "see that Spark answers there") from None
 
 
 def _entered(cluster: Cluster, state: Path, label: str) -> _Running:
@@ -178,12 +180,34 @@ def rows_on_disk() -> bool:
 
 def _has_rows(running: _Running) -> bool:
     """Whether it still has files, which it is asked to remove: it does so once it sees that no plan needs them."""
-    if not any(map(has_files, running.folders)):
+    if not any(map(has_files, running.folders)) and not _has_shuffled(running):
         return False
     gc.collect()
     with suppress(Exception):
         running.context._jvm.System.gc()
     return True
+
+
+def _has_shuffled(running: _Running) -> bool:
+    """Whether other machines still have what was shuffled, as the driver knows; what they cannot say, they may have."""
+    if not running.has_machines or _ended(running.context):
+        return False
+    try:
+        return bool(_tracker(running.context).shuffleStatuses().nonEmpty())
+    except Exception:
+        return not _ended(running.context)
+
+
+def _tracker(context: Any) -> Any:
+    """What knows of everything that is shuffled. Java finds it by a handle: py4j looks at all methods of a class, and
+    dies of one in this whose types are not there."""
+    java = context._jvm.java.lang
+    environment, tracker = map(java.Class.forName, ("org.apache.spark.SparkEnv", "org.apache.spark.MapOutputTracker"))
+    returned = java.invoke.MethodType.methodType(tracker)
+    handle = java.invoke.MethodHandles.publicLookup().findVirtual(environment, "mapOutputTracker", returned)
+    given = context._jvm.java.util.ArrayList()
+    given.add(context._jsc.sc().env())
+    return handle.invokeWithArguments(given)
 
 
 def _tidy(running: _Running) -> None:
@@ -240,7 +264,13 @@ def _started(cluster: Cluster, state: Path, label: str) -> _Running:
 
     spills = ExitStack()
     folder = spills.enter_context(scratch(state))
-    settings = {**STARTED, **({**ON_THIS_MACHINE, "spark.local.dir": str(folder)} if cluster.is_local else {})}
+    settings = {**STARTED, **(ON_THIS_MACHINE if cluster.is_local else ON_A_CLUSTER)}
+    if not cluster.is_local:
+        quiet_file = folder.resolve() / "silent.properties"
+        quiet_file.write_text(LOGGED, encoding="ascii")
+        settings["spark.executor.defaultJavaOptions"] = f"-Dlog4j2.configurationFile={quiet_file.as_uri()}"
+    if not cluster.master.startswith(MOUNTED):
+        settings["spark.local.dir"] = str(folder)
     conf = SparkConf().setMaster(cluster.master).setAll(list(settings.items()))
     before = signal.getsignal(signal.SIGINT)
     gateway: Any = None
@@ -250,9 +280,11 @@ def _started(cluster: Cluster, state: Path, label: str) -> _Running:
         SparkContext._gateway = SparkContext._jvm = None
         gateway = launch_gateway(conf, popen_kwargs=quiet)
         context = SparkContext(conf=conf, gateway=gateway)
-        running = _Running(os.getpid(), context, gateway, spills, _written_to(context), {state.resolve()})
-        if cluster.is_local and not all(each.is_relative_to(folder.resolve()) for each in running.folders):
+        written_to = _written_to(context)
+        ours = tuple(each for each in written_to if each.is_relative_to(folder.resolve()))
+        if cluster.is_local and ours != written_to:
             raise SourceError(label, *ELSEWHERE)
+        running = _Running(os.getpid(), context, gateway, spills, ours, {state.resolve()}, not cluster.is_local)
     except BaseException as error:
         _end(_Running(os.getpid(), None, gateway, spills))
         if not isinstance(error, Exception) or isinstance(error, SourceError):

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Mapping
-from contextlib import ExitStack, nullcontext
+from contextlib import ExitStack, nullcontext, suppress
 from decimal import Decimal
 from functools import cached_property
 from typing import Any, Final
@@ -35,6 +35,9 @@ from discreet.policy.layout import copied_columns
 UNANSWERED: Final = "Spark did not answer"
 INSIST: Final = 1.0
 """Seconds between two attempts to end a query that takes too long."""
+
+SPEAKS: Final = 10.0
+"""Seconds within which a session that lives says so."""
 
 
 class UnansweredError(Exception):
@@ -114,13 +117,20 @@ class Spark(DuckDB):
             return self._session
 
     def _bury(self, held: Any) -> None:
-        """A session that cannot say 1 is dead."""
-        try:
-            if held is not None:
+        """A session that cannot say 1 is dead; so is one that does not within some seconds, for want of machines."""
+        spoke = threading.Event()
+
+        def speak() -> None:
+            with suppress(Exception):
                 held.sql("SELECT 1").collect()
+                spoke.set()
+
+        if held is not None:
+            speaking = threading.Thread(target=speak, daemon=True)
+            speaking.start()
+            speaking.join(SPEAKS)
+            if spoke.is_set():
                 return
-        except Exception:
-            pass
         with self._guard:
             if self._session is held:
                 self._leave_session()

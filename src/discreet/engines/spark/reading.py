@@ -29,6 +29,7 @@ from discreet.engines import text
 from discreet.engines.connection import connect
 from discreet.engines.parts import Part
 from discreet.engines.problems import SourceError
+from discreet.engines.spark.building import building, functions, observation, windows
 from discreet.engines.spark.cluster import interruptible, said, session
 from discreet.engines.spark.types import Written, written
 from discreet.engines.staging import Progress
@@ -45,6 +46,8 @@ APART: Final = (
     "Spark's machines do not write into the state folder",
     "let it lie on a disk that all of them have under the same path, as the same user; or copy the table to files",
 )
+TRIED: Final = 16
+"""Numbers that a cluster writes before it writes rows, each by itself, so that several of its machines do."""
 LOOK: Final = 0.5
 """Seconds between looks at how far Spark is."""
 NAMES: Final = {"TABLE_OR_VIEW_NOT_FOUND", "PATH_NOT_FOUND", "SCHEMA_NOT_FOUND"}
@@ -107,7 +110,8 @@ class SparkStaging:
         assert cluster is not None
         read: dict[str, Part] = {}
         try:
-            with session(cluster, self.policy.state if self.policy.state.is_dir() else self.scratch, label) as spark:
+            state = self.policy.state if self.policy.state.is_dir() else self.scratch
+            with session(cluster, state, label) as spark, building(spark):
                 frames = self._found(spark, tables)
                 self._demand_apart(spark, cluster, frames)
                 if frames and not cluster.is_local:
@@ -128,7 +132,7 @@ class SparkStaging:
         """Have Spark write what is made of these tables, at one moment, into folders that stay."""
         cluster, label = tables[0].source.cluster, tables[0].name
         assert cluster is not None
-        with session(cluster, self.policy.state, label) as spark:
+        with session(cluster, self.policy.state, label) as spark, building(spark):
             frames = {table.name: _frame(spark, table) for table in tables}
             self._demand_apart(spark, cluster, frames)
             for failure in self._parts.values():
@@ -173,11 +177,11 @@ class SparkStaging:
 
     def _demand_shared(self, spark: Any, label: str) -> None:
         """Before any private row is written: see that what other machines write arrives here."""
-        target = self.scratch / "shared"
-        with _reading(label, APART):
-            spark.range(1).write.parquet(_address(target))
-        if not list(target.glob("*.parquet")):
-            raise SourceError(label, *APART)
+        target = self.scratch / f"shared-{len(list(self.scratch.glob('shared-*')))}"
+        with _reading(label, APART), interruptible(spark):
+            spark.range(0, TRIED, 1, TRIED).write.parquet(_address(target))
+            if _count([str(file) for file in target.glob("*.parquet")]) != TRIED:
+                raise SourceError(label, *APART)
 
     def _copied(self, spark: Any, table: Table, frame: Frame) -> Part:
         """Have Spark write the rows of a table that may be used."""
@@ -200,13 +204,14 @@ class SparkStaging:
 
     def _written(self, spark: Any, label: str, rows: Any, target: Path) -> list[str]:
         """Have Spark write rows; the files, which hold as many as it counted."""
-        from pyspark.sql import Observation
-        from pyspark.sql import functions as f
+        counted = observation("discreet")
+        f = functions()
 
-        counted = Observation("discreet")
         with _reading(label, INTERRUPTED), interruptible(spark), self._told(spark, label):
             rows.observe(counted, f.count(f.lit(1)).alias("rows")).write.parquet(_address(target))
             count = counted.get["rows"]
+        for file in target.iterdir() if target.is_dir() else ():
+            file.chmod(0o600)  # other machines' programs have a umask of their own
         files = sorted(str(file) for file in target.glob("*.parquet"))
         with _reading(label, INTERRUPTED):
             if _count(files) != count:
@@ -215,8 +220,8 @@ class SparkStaging:
 
     def _bounded(self, table: Table, frame: Frame, wanted: list[int]) -> Any:
         """The columns that are wanted, of the rows that may be used."""
-        from pyspark.sql import Window
-        from pyspark.sql import functions as f
+        window = windows()
+        f = functions()
 
         values = []
         for index in wanted:
@@ -232,10 +237,10 @@ class SparkStaging:
         order = [hashed, *(column.asc_nulls_last() for column in listed)]
         somebody = rows.filter(by.isNotNull())
         for unique in self._unique(table, frame):
-            turn = f.row_number().over(Window.partitionBy(by, f.col(text.field(unique))).orderBy(*order))
+            turn = f.row_number().over(window.partitionBy(by, f.col(text.field(unique))).orderBy(*order))
             once = f.col(text.field(unique)).isNull() | (f.col(_RANK) == 1)
             somebody = somebody.withColumn(_RANK, turn).filter(once).drop(_RANK)
-        rank = f.row_number().over(Window.partitionBy(by).orderBy(*order))
+        rank = f.row_number().over(window.partitionBy(by).orderBy(*order))
         most = table.max_rows + (self.margin or 0)
         first = somebody.withColumn(_RANK, rank).filter(f.col(_RANK) <= most).drop(_RANK)
         return first if self.margin is None else first.unionAll(rows.filter(by.isNull()))

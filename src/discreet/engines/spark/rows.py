@@ -21,6 +21,7 @@ from discreet.engines.rewriting.spark_digests import digest, unsigned
 from discreet.engines.rewriting.spark_forms import identifier, text_literal
 from discreet.engines.rewriting.terms import TYPES as KINDS
 from discreet.engines.spark.buckets import parted
+from discreet.engines.spark.building import functions, windows
 from discreet.engines.spark.reading import Frame, index_of
 from discreet.engines.spark.types import written
 from discreet.policy import Column, Kind, Policy, Table
@@ -57,7 +58,7 @@ _STORED: Final = {
 
 def owned(policy: Policy, table: Table, frames: Mapping[str, Frame]) -> Any:
     """The typed rows of a private table, once for each unit that claims them: the theorem of `claims.owned_rows`."""
-    from pyspark.sql import functions as f
+    f = functions()
 
     owner, frame = table.owner, frames[table.name]
     assert owner is not None
@@ -75,7 +76,7 @@ def owned(policy: Policy, table: Table, frames: Mapping[str, Frame]) -> Any:
 
 def _claims(policy: Policy, table: Table, frames: Mapping[str, Frame], step: int) -> Any:
     """Which units claim which keys of the table that this hop of a foreign-key path leads to, each pair once."""
-    from pyspark.sql import functions as f
+    f = functions()
 
     owner = table.owner
     assert owner is not None
@@ -99,7 +100,7 @@ def _selected(frame: Frame, columns: Mapping[str, Any]) -> Any:
 
 
 def _source(label: str, column: str, frame: Frame) -> tuple[Any, str]:
-    from pyspark.sql import functions as f
+    f = functions()
 
     index = index_of(frame, column)
     if index is None:
@@ -114,7 +115,7 @@ def _other_type(label: str, column: str, type_: str, kind: str) -> SourceError:
 
 def _naming(label: str, column: str, frame: Frame, wanted: str) -> Any:
     """What a value says about whose it is, or which row it leads to."""
-    from pyspark.sql import functions as f
+    f = functions()
 
     value, type_ = _source(label, column, frame)
     if wanted == TYPES[Kind.INTEGER]:
@@ -132,7 +133,7 @@ def _naming(label: str, column: str, frame: Frame, wanted: str) -> Any:
 
 def _typed(label: str, column: Column, frame: Frame) -> Any:
     """A column of a source as the policy declares it; NULL what is not among its values."""
-    from pyspark.sql import functions as f
+    f = functions()
 
     value, type_ = _source(label, column.name, frame)
     shape = "string" if type_.startswith("string") else "decimal" if type_.startswith("decimal") else type_
@@ -150,7 +151,7 @@ def _typed(label: str, column: Column, frame: Frame) -> Any:
 
 
 def _whole(value: Any) -> Any:
-    from pyspark.sql import functions as f
+    f = functions()
 
     value = value.cast("double")
     inside = (value >= f.lit(-(2.0**63))) & (value < f.lit(2.0**63))
@@ -158,20 +159,20 @@ def _whole(value: Any) -> Any:
 
 
 def _decimal(value: Any) -> Any:
-    from pyspark.sql import functions as f
+    f = functions()
 
     rounded = f.round(value, 0)
     return f.when(rounded.between(_LEAST, _MOST), rounded.cast("bigint"))
 
 
 def _real(value: Any) -> Any:
-    from pyspark.sql import functions as f
+    f = functions()
 
     return f.when(~f.isnan(value), value.cast("double") + f.lit(0.0))
 
 
 def _cut(value: Any) -> Any:
-    from pyspark.sql import functions as f
+    f = functions()
 
     return f.left(value, f.lit(TEXT_LENGTH))
 
@@ -203,16 +204,16 @@ def ranked(rows: Any, table: Table, key: str, policy: Policy, buckets: int | Non
 
 
 def _ranked(rows: Any, table: Table, key: str, policy: Policy) -> Any:
-    from pyspark.sql import Window
-    from pyspark.sql import functions as f
+    window = windows()
+    f = functions()
 
     unit, declared = f.col(UNIT), [_column(label) for label in table.columns]
     by = _Hash(key, policy)
     order = [by.of([], UNIT, table.columns.values()), *(column.asc_nulls_last() for column in declared)]
     for label in sorted(column.name for column in table.columns.values() if column.unique):
-        turn = f.row_number().over(Window.partitionBy(unit, _column(label)).orderBy(*order))
+        turn = f.row_number().over(window.partitionBy(unit, _column(label)).orderBy(*order))
         rows = rows.withColumn(_TURN, turn).filter(_column(label).isNull() | (f.col(_TURN) == 1)).drop(_TURN)
-    rank = f.row_number().over(Window.partitionBy(unit).orderBy(*order)).cast("bigint")
+    rank = f.row_number().over(window.partitionBy(unit).orderBy(*order)).cast("bigint")
     rows = rows.withColumn(ROW, rank).filter(f.col(ROW) <= table.max_rows)
     columns = {UNIT: unit, ROW: f.col(ROW), **{label: _column(label) for label in table.columns}}
     for label in ranked_keys(table):
@@ -228,8 +229,8 @@ def _ranked(rows: Any, table: Table, key: str, policy: Policy) -> Any:
 
 def _by_rows(table: Table, keys: Sequence[str]) -> tuple[Any, Any]:
     """The rank of keys by their first rows, and how many the unit has, as `copy.by_rows` has them."""
-    from pyspark.sql import Window
-    from pyspark.sql import functions as f
+    window = windows()
+    f = functions()
 
     masks = [_column(key_mask(key)) for key in keys]
     mask = reduce(lambda some, other: some.bitwiseAND(other), masks)
@@ -237,20 +238,20 @@ def _by_rows(table: Table, keys: Sequence[str]) -> tuple[Any, Any]:
     there = f.lit(True)
     for each in keys:
         there = there if table.columns[each].nullable else there & _column(each).isNotNull()
-    every = f.bit_or(f.when(there, rep)).over(Window.partitionBy(f.col(UNIT)))
+    every = f.bit_or(f.when(there, rep)).over(window.partitionBy(f.col(UNIT)))
     rank = f.when(there, (f.bit_count(every.bitwiseAND(_below(rep))) + 1).cast("bigint"))
     return rank, f.coalesce(f.bit_count(every).cast("bigint"), f.lit(0).cast("bigint"))
 
 
 def _below(bits: Any) -> Any:
     """One less, of 64 bits without a sign: the smallest number has none, and Spark would fail there."""
-    from pyspark.sql import functions as f
+    f = functions()
 
     return f.when(bits == f.lit(_LEAST), f.lit(_MOST)).otherwise(bits - 1)
 
 
 def _column(label: str) -> Any:
-    from pyspark.sql import functions as f
+    f = functions()
 
     return f.col("`" + label.replace("`", "``") + "`")
 
@@ -264,7 +265,7 @@ class _Hash:
 
     def of(self, texts: list[str], unit: str, columns: Iterable[Column]) -> Any:
         """The hash of the key, some texts, the unit, and columns."""
-        from pyspark.sql import functions as f
+        f = functions()
 
         listed = list(columns)
         if self.policy.hashing != MD5:
@@ -279,15 +280,15 @@ class _Hash:
 def _ranks(table: Table, column: Column, hashing: _Hash) -> dict[str, Any]:
     """Of a key column: the rank of each key among those of its unit, where a NULL that is no key comes last; which rows
     of the unit have the same key; and which of them this one is."""
-    from pyspark.sql import Window
-    from pyspark.sql import functions as f
+    window = windows()
+    f = functions()
 
     unit, held = f.col(UNIT), _column(column.name)
     hashed = hashing.of([column.name], UNIT, [column])
     order = hashed if column.nullable else f.when(held.isNotNull(), hashed)
-    by = Window.partitionBy(unit).orderBy(order.asc_nulls_last(), held.asc_nulls_last())
+    by = window.partitionBy(unit).orderBy(order.asc_nulls_last(), held.asc_nulls_last())
     ranks = {key_rank(column.name): f.dense_rank().over(by).cast("bigint")}
-    alike = Window.partitionBy(unit, held)
+    alike = window.partitionBy(unit, held)
     if mask_type(table) is not None:
         bit = f.call_function("shiftleft", f.lit(1).cast("bigint"), (f.col(ROW) - 1).cast("int"))
         ranks[key_mask(column.name)] = f.bit_or(bit).over(alike)
@@ -298,7 +299,7 @@ def _ranks(table: Table, column: Column, hashing: _Hash) -> dict[str, Any]:
 
 def _in_steps(column: Column) -> Any:
     """A column in whole steps between its bounds: the theorem of `quoting.whole_steps`."""
-    from pyspark.sql import functions as f
+    f = functions()
 
     low, high = stored_steps(column) or (0, 0)
     assert column.step is not None

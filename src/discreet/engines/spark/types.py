@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from discreet.engines.postgres_types import VALUE_BYTES
+from discreet.engines.spark.building import functions
 from discreet.quoting import TEXT_LENGTH
 
 PLAIN: Final = {
@@ -61,14 +62,14 @@ def written(type_: str) -> Written:
 
 
 def _dated(column: Any, type_: str) -> Any:
-    from pyspark.sql import functions as f
+    f = functions()
 
     _, low, high = DATED[type_]  # from texts: a day of Python's goes through a calendar of Java's, which is another
     return f.when(column.between(f.lit(low).cast(type_), f.lit(high).cast(type_)), column)
 
 
 def _text(column: Any) -> Any:
-    from pyspark.sql import functions as f
+    f = functions()
 
     value = f.try_validate_utf8(f.collate(column, "UTF8_BINARY"))
     cut = f.concat(f.left(value, f.lit(TEXT_LENGTH)), f.sha2(value, 256))
@@ -76,7 +77,7 @@ def _text(column: Any) -> Any:
 
 
 def _bytes(column: Any) -> Any:
-    from pyspark.sql import functions as f
+    f = functions()
 
     cut = f.concat(f.substring(column, 1, TEXT_LENGTH), f.unhex(f.sha2(column, 256)))
     return f.when(f.octet_length(column) > VALUE_BYTES, cut).otherwise(column)
