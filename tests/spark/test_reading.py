@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from pathlib import Path
 from traceback import format_exception
 from typing import Any
@@ -214,6 +215,15 @@ def test_collations_and_padding_merge_nobody(spark: Any, tmp_path: Path) -> None
     called = made(spark, "collated", rows.withColumn("person", f.collate("person", "UTF8_LCASE")))
     policy = world(tmp_path, table(MASTER, called, 'ward = { type = "text" }'))
     assert copied(policy, f"SELECT {UNIT}, ward FROM visits ORDER BY 1") == [("A", "2"), ("a", "1"), ("a ", "3")]
+
+
+def test_no_name_is_what_another_is_cut_to(spark: Any, tmp_path: Path) -> None:
+    """Somebody calls herself what a long name is written as, a part and its digest: two people would be one."""
+    name = "x" * 5000
+    crafted = name[:1024] + hashlib.sha256(name.encode()).hexdigest()
+    called = visits(spark, "crafted", *((each, "A", 1.0) for each in (name, crafted, name[:1088], name[:1087])))
+    policy = world(tmp_path, table(MASTER, called, COLUMNS, more="max_rows = 9"))
+    assert copied(policy, f"SELECT count(*), count(DISTINCT {UNIT}) FROM visits") == [(4, 4)]
 
 
 def test_keys_that_are_unique_are_once_each_before_rows_are_counted(spark: Any, tmp_path: Path) -> None:

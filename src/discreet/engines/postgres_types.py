@@ -12,7 +12,8 @@ Proof    Which expressions are used follows from the types of columns. Those of 
 
 Texts are written as they are, whatever their collation, and compared bytewise here: citext merges nobody.
 What is cut has the digest of all of it behind, and whatever has that length is cut: two names stay two, also where one
-is written as the other is cut to. A column holds fewer characters anyway (`quoting.TEXT_LENGTH`). Times outside of the years 1 to 9999 are NULL, as columns have them.
+is written as the other is cut to. A column holds fewer characters anyway (`quoting.TEXT_LENGTH`). Times outside of the
+years 1 to 9999 are NULL, as columns have them.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 Theorem  No value makes a file that cannot be read, or changes another value.
 Proof    Which expressions are used follows from the types of columns. They compare, cut and validate, which are total
          for these types. Days and times lie in the years 1 to 9999, texts are UTF-8, and a value has at most
-         `VALUE_BYTES` bytes, or is a part and its digest.
+         `VALUE_BYTES` bytes, or is a part and its digest, and nothing else has that length.
 
 Casts to the types of the policy are not Spark's: TRY_CAST accepts '1d', '2024-2' and 'today' there. DuckDB makes them,
 by the rules that it has for files. Texts are written as they are, whatever their collation, and compared bytewise.
@@ -16,7 +16,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final
 
-from discreet.engines.postgres_types import VALUE_BYTES
+from discreet.engines.postgres_types import CUT_BYTES, CUT_LENGTH, VALUE_BYTES
 from discreet.engines.spark.building import functions
 from discreet.quoting import TEXT_LENGTH
 
@@ -73,11 +73,13 @@ def _text(column: Any) -> Any:
 
     value = f.try_validate_utf8(f.collate(column, "UTF8_BINARY"))
     cut = f.concat(f.left(value, f.lit(TEXT_LENGTH)), f.sha2(value, 256))
-    return f.when(f.octet_length(value) > VALUE_BYTES, cut).otherwise(value)
+    is_cut = (f.octet_length(value) > VALUE_BYTES) | (f.char_length(value) == CUT_LENGTH)
+    return f.when(is_cut, cut).otherwise(value)
 
 
 def _bytes(column: Any) -> Any:
     f = functions()
 
     cut = f.concat(f.substring(column, 1, TEXT_LENGTH), f.unhex(f.sha2(column, 256)))
-    return f.when(f.octet_length(column) > VALUE_BYTES, cut).otherwise(column)
+    is_cut = (f.octet_length(column) > VALUE_BYTES) | (f.octet_length(column) == CUT_BYTES)
+    return f.when(is_cut, cut).otherwise(column)
