@@ -10,10 +10,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from importlib import import_module
 from typing import Any, Final
 
-_PACKAGE: Final[ContextVar[str]] = ContextVar("discreet_spark_package", default="pyspark.sql")
+_FOR_CLIENT: Final[ContextVar[bool]] = ContextVar("discreet_spark_client", default=False)
 
 
 def is_client(spark: Any) -> bool:
@@ -24,23 +23,41 @@ def is_client(spark: Any) -> bool:
 @contextmanager
 def building(spark: Any) -> Iterator[None]:
     """While expressions are built for this session, in this thread."""
-    token = _PACKAGE.set("pyspark.sql.connect" if is_client(spark) else "pyspark.sql")
+    token = _FOR_CLIENT.set(is_client(spark))
     try:
         yield
     finally:
-        _PACKAGE.reset(token)
+        _FOR_CLIENT.reset(token)
 
 
 def functions() -> Any:
     """The functions on columns."""
-    return import_module(f"{_PACKAGE.get()}.functions")
+    if _FOR_CLIENT.get():
+        from pyspark.sql.connect import functions as client
+
+        return client
+    from pyspark.sql import functions as usual
+
+    return usual
 
 
 def windows() -> Any:
     """What windows begin with."""
-    return import_module(f"{_PACKAGE.get()}.window").Window
+    if _FOR_CLIENT.get():
+        from pyspark.sql.connect.window import Window as Client
+
+        return Client
+    from pyspark.sql.window import Window as Usual
+
+    return Usual
 
 
 def observation(label: str) -> Any:
     """What counts rows that pass by."""
-    return import_module(f"{_PACKAGE.get()}.observation").Observation(label)
+    if _FOR_CLIENT.get():
+        from pyspark.sql.connect.observation import Observation as Client
+
+        return Client(label)
+    from pyspark.sql.observation import Observation as Usual
+
+    return Usual(label)
