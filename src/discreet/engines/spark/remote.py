@@ -1,7 +1,7 @@
 """Clients of Spark Connect: a server elsewhere runs the queries, and only its address and a token are known here.
 
 Nothing that is said here shows the token. It travels over TLS, or to `localhost` over a connection that gRPC has seen
-to end on this machine. What the server itself logs, spills and shows is its owner's to set (guide 37).
+to end on this machine. What the server itself logs, spills and shows is its owner's to set (guide 46).
 
 pyspark's client tries for ten minutes and more to reach a server that is gone, and nobody could stop a query so long:
 here it tries for some seconds. A session that a new server does not know is refused by the client, as is one that the
