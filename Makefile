@@ -4,8 +4,8 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check install --no-compile --constraint constraints.txt
 EXTRAS := learn,audit,plot,server,client,federated,smartnoise,postgres,telemetry,oidc,dev
-# Two more than there are cores, six at most (each takes 0.8 GB): tests of servers and browsers wait now and then, and the others take their time.
-WORKERS ?= $(shell $(PYTHON) -c 'import os; print(2 + min(os.cpu_count() or 1, 4))')
+# One more than there are cores, five at most (each takes 0.8 GB): tests of servers and browsers wait now and then, and the others take their time.
+WORKERS ?= $(shell $(PYTHON) -c 'import os; print(1 + min(os.cpu_count() or 1, 4))')
 PYTEST := $(BIN)/python -m pytest --workers $(WORKERS)
 TRUSTED := */noise/*,*/accounting/*,*/mechanisms/*,*/ledger/*,*/exit/*,*/sql/cost.py,*/sql/draw.py,*/sql/cache.py,*/composed.py,*/engines/printed.py
 

@@ -166,20 +166,29 @@ def test_callers_see_nothing_of_it_and_write_nothing_into_it(exact: Watched) -> 
     assert CANARY not in "".join(span.to_json() for span in spans)
 
 
+def _long_number(exact: Watched) -> int:
+    """A noisy answer that is nowhere by chance: a few digits are, in times and counts."""
+    for age in range(100):
+        question = f"SELECT SUM(CLAMP(age, 0, 110)) * 1000003 FROM patients WHERE age > {age} AND zip <> '{CANARY}'"
+        answer = exact.ask(question)
+        number = int(abs(answer.json()["rows"][0][0]))
+        if number >= 10**8:
+            return number
+    raise AssertionError("noise was small a hundred times")
+
+
 def test_nothing_that_was_asked_answered_or_held_secret_is_exported(exact: Watched) -> None:
     exact.spans.clear()
-    answers = [
-        exact.ask(f"SELECT COUNT(*) AS n FROM patients WHERE zip <> '{CANARY}'"),
-        exact.ask(f"SELECT {CANARY}"),
-        exact.ask("SELECT SUM(age) FROM patients", headers={"idempotency-key": CANARY, "user-agent": CANARY}),
-        exact.visitor.get(f"/{CANARY}?{CANARY}={CANARY}"),
-        exact.visitor.get("/api/v1/datasets", headers={"authorization": f"Bearer {CANARY}"}),
-        exact.visitor.post("/sign-in", {"token": CANARY}),
-    ]
+    number = _long_number(exact)
+    exact.ask(f"SELECT {CANARY}")
+    exact.ask("SELECT SUM(age) FROM patients", headers={"idempotency-key": CANARY, "user-agent": CANARY})
+    exact.visitor.get(f"/{CANARY}?{CANARY}={CANARY}")
+    exact.visitor.get("/api/v1/datasets", headers={"authorization": f"Bearer {CANARY}"})
+    exact.visitor.post("/sign-in", {"token": CANARY})
     text = "".join(span.to_json() for span in exact.spans.get_finished_spans()) + str(exact.figures())
     hidden = [CANARY, "SELECT", "0.012345", "patients", "zip", "epidemiology", "7'", *exact.tokens.values()]
     hidden += [each.split("_")[1] for each in exact.tokens.values()]
-    hidden += [str(answers[0].json()["rows"][0][0]) + ","]
+    hidden += [f"{number}"]
     assert [each for each in hidden if each in text] == []
     assert {name for span in exact.spans.get_finished_spans() for name in span.attributes} <= set(ATTRIBUTES.values())
 
