@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final
 
 from discreet.curator.curator import Curator
+from discreet.engines.spark.engine import Spark, UnansweredError
+from discreet.engines.stopping import Stop, Stopped
 from discreet.exit.sampler import Sampler
 from discreet.policy import Policy, read
 from tests.plain import plain
@@ -57,3 +60,25 @@ def exactly(policy: Policy, engine: Any = None, texts: Sequence[str] = TEXTS) ->
     with ledger_of(policy) as ledger:
         curator = Curator(policy, ledger, engine=held, sampler=Sampler(quiet, tiny.every, tiny.best))
         return [curator.query(text, epsilon=0.1, fresh=True).rows for text in texts]
+
+
+def stopped(engine: Spark, text: str, tracker: Any) -> None:
+    """Ask what never ends, and stop it once Spark is at it: whoever asks hears so, and Spark ends it."""
+    stop, ended = Stop(), []
+
+    def ask() -> None:
+        with stop:
+            try:
+                engine._asked_there(text, None)
+            except (Stopped, UnansweredError) as error:
+                ended.append(type(error).__name__)
+
+    asking = threading.Thread(target=ask)
+    asking.start()
+    while not tracker.getActiveJobsIds() and asking.is_alive():
+        asking.join(0.05)
+    stop.now()
+    asking.join()
+    assert ended == ["Stopped"]
+    while tracker.getActiveJobsIds():
+        asking.join(0.05)

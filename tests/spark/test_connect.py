@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import signal
 import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from traceback import format_exception
@@ -25,7 +26,6 @@ from discreet.engines.spark import buckets, reading, rehearsal, remote
 from discreet.engines.spark.cluster import session
 from discreet.engines.spark.copy import folder_of
 from discreet.engines.spark.engine import Spark, UnansweredError
-from discreet.engines.stopping import Stop, Stopped
 from discreet.errors import QueryFailed
 from discreet.policy.clusters import read_cluster
 from tests.curator.test_erasing import found
@@ -44,7 +44,7 @@ from tests.engines.contract.test_same_rows import noted as noted
 from tests.engines.contract.worlds import World
 from tests.postgres.worlds import copied, table, world
 from tests.spark import test_erasing as erasing
-from tests.spark.both import exactly, pair
+from tests.spark.both import exactly, pair, stopped
 from tests.spark.conftest import CONFIGURATION, MASTER
 from tests.spark.servers import Service, connect
 from tests.spark.test_buckets import ONE_GROUP, answers
@@ -142,26 +142,12 @@ def test_whole_numbers_are_exact_and_plans_are_made_before_a_charge(engine: Spar
 
 
 def test_whoever_stops_a_query_stops_the_server(engine: Spark, spark: Any) -> None:
-    stop, ended, tracker = Stop(), [], spark.sparkContext.statusTracker()
-
-    def ask() -> None:
-        with stop:
-            try:
-                engine._asked_there(ENDLESS, None)
-            except (Stopped, UnansweredError) as error:
-                ended.append(type(error).__name__)
-
-    asking = threading.Thread(target=ask)
-    asking.start()
-    while not tracker.getActiveJobsIds() and asking.is_alive():
-        asking.join(0.05)
-    stop.now()
-    asking.join()
-    assert ended == ["Stopped"]
+    tracker = spark.sparkContext.statusTracker()
+    stopped(engine, ENDLESS, tracker)
     with pytest.raises(UnansweredError):
         engine._asked_there(ENDLESS, 0.1)
     while tracker.getActiveJobsIds():
-        asking.join(0.05)
+        time.sleep(0.05)
     assert engine.rows(COUNT) == [(24,)]
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -15,12 +15,12 @@ from discreet.curator.curator import Curator
 from discreet.engines.problems import SourceError
 from discreet.engines.spark.copy import folder_of
 from discreet.engines.spark.engine import Spark, UnansweredError
-from discreet.engines.stopping import Stop, Stopped
 from discreet.errors import QueryFailed, Refused
 from discreet.policy import Policy, PolicyError, read
 from discreet.policy.layout import ROW, UNIT, key_mask, key_rank, row_in_key
 from tests.plain import plain
 from tests.postgres.worlds import HEAD, table
+from tests.spark.both import stopped
 from tests.spark.conftest import MASTER
 from tests.spark.test_reading import made
 from tests.sql.worlds import ledger_of
@@ -153,26 +153,12 @@ def test_a_charge_stays_when_spark_fails_and_unknown_questions_are_refused_befor
 
 def test_whoever_stops_a_query_stops_spark(engine: Spark, spark: Any) -> None:
     endless = "SELECT count(*) FROM range(1000000000000) AS a JOIN discreet_0 AS b ON hash(a.id) % 7 <> b.n"
-    stop, ended, tracker = Stop(), [], spark.sparkContext.statusTracker()
-
-    def ask() -> None:
-        with stop:
-            try:
-                engine._asked_there(endless, None)
-            except (Stopped, UnansweredError) as error:
-                ended.append(type(error).__name__)
-
-    asking = threading.Thread(target=ask)
-    asking.start()
-    while not tracker.getActiveJobsIds() and asking.is_alive():
-        asking.join(0.05)
-    stop.now()
-    asking.join()
-    assert ended == ["Stopped"]
+    tracker = spark.sparkContext.statusTracker()
+    stopped(engine, endless, tracker)
     with pytest.raises(UnansweredError):
         engine._asked_there(endless, 0.1)
     while tracker.getActiveJobsIds():
-        asking.join(0.05)
+        time.sleep(0.05)
     assert engine.rows(sql("SELECT COUNT(*) FROM visits")) == [(24,)]
 
 
