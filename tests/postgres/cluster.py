@@ -65,6 +65,7 @@ class Cluster:
 
     folder: Path
     port: int
+    listens: str = "localhost"
 
     def address(self, database: str = "postgres", user: str = OWNER) -> str:
         return f"postgresql://{user}@{quote(str(self.folder), safe='')}:{self.port}/{database}"
@@ -135,7 +136,7 @@ class Cluster:
         if signal:
             (data / signal).touch()
             shutil.chown(data / signal, (data / "PG_VERSION").owner())
-        self.control("-l", str(self.folder / "log"), "-o", _options(self.folder, self.port), "start")
+        self.control("-l", str(self.folder / "log"), "-o", _options(self), "start")
 
     def control(self, *arguments: str) -> None:
         """Run pg_ctl for it."""
@@ -159,7 +160,7 @@ def until(done: Callable[[], bool]) -> None:
 
 
 @contextmanager
-def running() -> Iterator[Cluster]:
+def running(listens: str = "localhost") -> Iterator[Cluster]:
     """A new cluster, until the block ends."""
     binaries, runner = programs(), _runner()
     assert binaries is not None
@@ -173,21 +174,21 @@ def running() -> Iterator[Cluster]:
         made = ["-D", str(data), "-A", "trust", "-U", OWNER, "-N", "-E", "UTF8", "--locale=C", "--no-instructions"]
         _call(runner, binaries / "initdb", *made)
         control = binaries / "pg_ctl", "-D", str(data), "-w"
-        port = _started(runner, *control, "-l", str(folder / "log"), folder=folder)
+        port = _started(runner, *control, "-l", str(folder / "log"), folder=folder, listens=listens)
         try:
-            yield Cluster(folder, port)
+            yield Cluster(folder, port, listens)
         finally:
             _call(runner, *control, "-m", "immediate", "stop")
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def _started(runner: list[str], program: Path, *arguments: str, folder: Path) -> int:
+def _started(runner: list[str], program: Path, *arguments: str, folder: Path, listens: str) -> int:
     """Start it on a port that is free; if somebody else was faster, on another."""
     for left in reversed(range(TRIES)):
         port = _free_port()
         try:
-            _call(runner, program, *arguments, "-o", _options(folder, port), "start")
+            _call(runner, program, *arguments, "-o", _options(Cluster(folder, port, listens)), "start")
         except subprocess.CalledProcessError:
             if not left:
                 raise
@@ -196,9 +197,9 @@ def _started(runner: list[str], program: Path, *arguments: str, folder: Path) ->
     raise AssertionError
 
 
-def _options(folder: Path, port: int) -> str:
-    options = {**SETTINGS, "unix_socket_directories": str(folder), "listen_addresses": "localhost", "port": port}
-    return " ".join(f"-c {key}={value}" for key, value in options.items())
+def _options(cluster: Cluster) -> str:
+    where = {"unix_socket_directories": cluster.folder, "listen_addresses": cluster.listens, "port": cluster.port}
+    return " ".join(f"-c {key}={value}" for key, value in {**SETTINGS, **where}.items())
 
 
 def _free_port() -> int:

@@ -5,12 +5,15 @@ from __future__ import annotations
 from html import unescape
 from pathlib import Path
 
+import pytest
+
 from tests.postgres.cluster import Cluster
 from tests.postgres.worlds import visits
 from tests.server.desk import columns, desk, open_it, send, went, write
 from tests.server.test_desk import looked
 
 
+@pytest.mark.long
 def test_from_an_address_to_a_policy_that_is_open(postgres: Cluster, tmp_path: Path) -> None:
     visits(postgres, "desk", *((f"p{n % 9}", "AB"[n % 2], float(n)) for n in range(60)))
     source = f"{postgres.address()}#desk.visits"

@@ -85,6 +85,7 @@ def of_duckdb(text: str, kind: str) -> str:
     return f"CAST({quoted(text)} AS {kind})"
 
 
+@pytest.mark.long
 def test_every_type_gives_the_copy_that_parquet_gives(postgres: Cluster, tmp_path: Path) -> None:
     """Each value of each type, declared as each kind; every fourth is NULL too, and each value names a unit once."""
     types = {f"t{index}": type_ for index, type_ in enumerate(VALUES)}

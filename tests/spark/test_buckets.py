@@ -18,7 +18,7 @@ from discreet.engines.spark import copy as copies
 from discreet.engines.spark.copy import folder_of
 from discreet.engines.spark.engine import Spark, aggregate
 from discreet.exit.sampler import Sampler
-from discreet.policy.layout import ROW, UNIT
+from discreet.policy.layout import PLACE, ROW, UNIT, coded_keys, key_code
 from tests.engines.contract.test_same_rows import FILTERED, HEAD, SECRET, answered, crowded, policy_of, with_tables
 from tests.engines.contract.worlds import Recording, World
 from tests.plain import plain
@@ -62,6 +62,24 @@ def test_each_file_is_a_bucket_in_order(spark: Any, engine: Spark) -> None:
             assert {row[0] for row in units.selectExpr(f"pmod(hash(u), {COUNT})").collect()} == {int(number)}
     sums = [file for file in place(engine).iterdir() if file.name.endswith(".parquet.crc")]
     assert all(file.with_name(file.name[1 : -len(".crc")]).exists() for file in sums)
+
+
+def test_units_and_listed_keys_have_numbers(engine: Spark) -> None:
+    """A unit has one number, and no other unit has it; in a file they come in order. A code is a declared value."""
+    numbers: dict[int, str] = {}
+    table = engine._policy.tables["visits"]
+    keys = coded_keys(table)
+    assert {"ward", "kind"} <= set(keys)
+    with plain() as connection:
+        for file in place(engine).glob("*.parquet"):
+            columns = ", ".join(f'"{column}"' for column in (UNIT, PLACE, *keys, *map(key_code, keys)))
+            held = connection.execute(f"SELECT {columns} FROM read_parquet(?)", [str(file)]).fetchall()
+            assert [row[1] for row in held] == sorted(row[1] for row in held)
+            for unit, number, *rest in held:
+                assert numbers.setdefault(number, unit) == unit
+                for key, value, code in zip(keys, rest, rest[len(keys) :], strict=False):
+                    assert value == (None if code is None else (table.columns[key].values or ())[code])
+    assert len(set(numbers.values())) == len(numbers) > COUNT
 
 
 def answers(engine: Spark) -> tuple[list[Any], list[Any]]:
@@ -110,12 +128,12 @@ def test_a_note_that_says_nothing_is_not_followed(spark: Any, tmp_path: Path, no
 def test_rows_that_lie_elsewhere_make_no_copy(spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """If Spark moved them in another way than it finds buckets, units would be taken for several."""
 
-    def elsewhere(rows: Any, count: int | None, made: Any) -> Any:
+    def elsewhere(rows: Any, count: int | None, made: Any, **how: Any) -> Any:
         class Moved:
             def repartition(self, many: int, _: Any) -> Any:
                 return rows.repartition(many, "n")
 
-        return buckets.parted(Moved(), count, made)
+        return buckets.parted(Moved(), count, made, **how)
 
     from discreet.engines.spark import rows as ranking
 

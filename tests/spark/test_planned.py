@@ -35,11 +35,19 @@ def test_a_plan_needs_no_copy_and_leaves_nothing(policy: Policy) -> None:
 
 
 def test_empty_tables_have_what_a_copy_for_spark_has(policy: Policy) -> None:
-    """The layout is Spark's: pairs of keys are ranked, keys by first rows are not; what DuckDB plans, Spark plans."""
+    """The layout is Spark's: units have numbers, and nobody counts their keys; what DuckDB plans, Spark plans."""
     layout = Layout.of(policy, fingerprint(policy))
     assert (layout.process, layout.engine, layout.pairs) == (os.getpid(), "spark", True)
-    for text, there in {"_discreet_key_ward": True, "_discreet_same_ward": True, "_discreet_seen_ward": False}.items():
-        query = sql(f"SELECT COUNT({text}) FROM visits")
+    stored = {
+        "key_ward": True,
+        "same_ward": True,
+        "seen_ward": True,
+        "code_ward": True,
+        "place": True,
+        "many_ward": False,
+    }
+    for text, there in stored.items():
+        query = sql(f"SELECT COUNT(_discreet_{text}) FROM visits")
         assert empty_tables(policy, fingerprint(policy)).runs(query, {}) is there, text
         if there:
             assert plans(policy, query, {})

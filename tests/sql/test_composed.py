@@ -349,6 +349,7 @@ def test_names_and_keys_of_a_policy_are_only_names_and_keys() -> None:
 # what weighs too much
 
 
+@pytest.mark.long
 def test_a_long_part_is_named_where_it_would_stand_twice() -> None:
     short, long = name("x"), joined(" + ", [name("x")] * 600)
     assert composed.repeated("{0} * {0}", short).text == '"x" * "x"'

@@ -210,6 +210,7 @@ MANY = 60
 HOSPITAL = tiny.policy("pure")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(1, 5))])
 def test_made_up_fan_outs_make_no_more_rows_of_one_patient(monkeypatch: pytest.MonkeyPatch, seed: int) -> None:
     """Asked with and without a patient who has many rows everywhere: the engine does no more than a little more."""

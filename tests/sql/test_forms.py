@@ -72,6 +72,7 @@ def asked(world: Twins, text: str) -> list[Row] | None:
         return None
 
 
+@pytest.mark.long
 def test_expressions(world: Twins) -> None:
     """Those that are answered are asked all at once, beside DuckDB's, which give NULL where they would fail."""
     taken = [text for text in EXPRESSIONS if _planned(world, text)]
@@ -127,6 +128,7 @@ def _counted(world: Twins, text: str) -> bool:
     return True
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kind", ["public", "private"])
 def test_statements(world: Twins, kind: str) -> None:
     texts = PUBLIC if kind == "public" else PRIVATE

@@ -442,6 +442,7 @@ def check_worlds(seed: int, worlds: int, questions: int) -> Counter[str]:
 COMPARED = ("whole", "ranks", "choice", "sensitivity")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(1, 3))])
 def test_answers_about_generated_policies_equal_duckdbs(seed: int) -> None:
     done = check_worlds(seed, worlds=4 if seed else 2, questions=50 if seed else 40)

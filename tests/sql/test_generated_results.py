@@ -188,6 +188,7 @@ def check_world(dice: random.Random, questions: int, *, tight: bool) -> Counter[
     return done
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(1, 7))])
 def test_what_is_made_of_released_rows_equals_duckdbs(seed: int) -> None:
     dice = random.Random(seed)

@@ -468,6 +468,7 @@ def test_generated_texts_that_are_asked(seed: int, worlds: list[World]) -> None:
         worlds[0].query(MAKERS[dice.choice(["mutated", "swapped"])](dice))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("maker", BOMBS)
 def test_bombs_are_answered_or_refused(maker: str, worlds: list[World]) -> None:
     """No failure that a row decides; and most of them are answered, else nothing would be tried."""

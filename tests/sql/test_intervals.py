@@ -401,6 +401,7 @@ def test_real_averages_are_covered() -> None:
     assert missed <= int(stats.binom.isf(1e-8, 400, 0.2))
 
 
+@pytest.mark.long
 def test_real_ratios_and_moments_are_covered() -> None:
     """40 groups of 30 rows, three times: of 120 intervals no more miss than a binomial count exceeds once in 10⁸."""
     policy = policy_with("both", 40)

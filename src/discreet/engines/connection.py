@@ -215,11 +215,15 @@ def other_spill(state: Path) -> list[Path]:
         return [left for left in folders if has_files(left)]
 
 
+HUSHED: Final = "silent.properties"
+"""A file of settings that machines of a cluster read, where Spark puts rows (`spark.cluster.LOGGED`)."""
+
+
 def has_files(folder: Path) -> bool:
-    """Whether there are rows below a folder of a process: any file but the lock. Spark puts them some folders deep, and
-    what it wrote for others is behind a link."""
+    """Whether there are rows below a folder of a process: any file but the lock, and what hushes other machines. Spark
+    puts them some folders deep, and what it wrote for others is behind a link."""
     files = (Path(root) / name for root, _, names in os.walk(folder, followlinks=True) for name in names)
-    return any(path != folder / "lock" for path in files)
+    return any(path != folder / "lock" and path.name != HUSHED for path in files)
 
 
 def before_state(state: Path) -> Path:

@@ -55,8 +55,13 @@ from discreet.policy.engines import DUCKDB, OWN, POSTGRES, SPARK
 from discreet.policy.layout import (
     BEFORE,
     BLOCK,
+    PLACE,
     ROW,
     UNIT,
+    coded_keys,
+    counted_keys,
+    is_placed,
+    key_code,
     key_mask,
     key_rank,
     mask_type,
@@ -64,7 +69,6 @@ from discreet.policy.layout import (
     row_in_key,
     seen_columns,
     seen_count,
-    seen_keys,
     steps_of,
     stored_steps,
 )
@@ -74,7 +78,7 @@ LOOK: Final = 0.2
 """Seconds between looks at how far a statement is."""
 LAYOUT: Final = 11
 """Counts up when copies made before can no longer be used."""
-INSIDE: Final = 2
+INSIDE: Final = 3
 """The same for copies inside of databases."""
 MADE: Final = "_discreet_copy"
 """The table with the name of the copy, which no other copy has."""
@@ -303,7 +307,8 @@ def ranked(rows: str, table: Table, key: str, hashing: str = OWN) -> str:
     masks = [] if kind is None else [_key_mask(column, over, kind) for column, over in orders.items()]
     within = [_row_in_key(column.name, kind) for column in keys if table.max_rows_per_group < table.max_rows]
     seen = [f"{by_rows(table, keys, kind or '')[0]} AS {name(stored)}" for stored, keys in seen_columns(table).items()]
-    seen += [f"{by_rows(table, (key,), kind or '')[1]} AS {name(seen_count(key))}" for key in seen_keys(table)]
+    seen += [f"{by_rows(table, (key,), kind or '')[1]} AS {name(seen_count(key))}" for key in counted_keys(table)]
+    seen += _placed(table)
     steps = [_in_steps(column) for column in table.columns.values() if stored_steps(column)]
     texts = [f"CAST({column} AS VARCHAR) AS {column}" if column in coded else column for column in declared]
     columns = ", ".join([*block, name(UNIT), name(ROW), *ranks, *masks, *texts, *steps])
@@ -316,6 +321,16 @@ def ranked(rows: str, table: Table, key: str, hashing: str = OWN) -> str:
         )
         SELECT {", ".join(["*", *within, *seen])} FROM (SELECT {columns} FROM ranked) ORDER BY {name(UNIT)}
     """
+
+
+def _placed(table: Table) -> list[str]:
+    """Numbers for declared values and units (`layout.is_placed`)."""
+    codes = [
+        f"(list_position([{', '.join(map(literal, table.columns[key].values or ()))}], {name(key)}) - 1)::INTEGER"
+        f" AS {name(key_code(key))}"
+        for key in coded_keys(table)
+    ]
+    return [*codes, f"dense_rank() OVER (ORDER BY {name(UNIT)}) AS {name(PLACE)}"] if is_placed(table) else []
 
 
 def _listed_texts(table: Table) -> dict[str, list[str]]:

@@ -17,12 +17,12 @@ from typing import TYPE_CHECKING, Any, Final
 from discreet.engines.digests import key_of
 from discreet.engines.postgres import INTERRUPTED, REASONS, SETTINGS, Relation, Snapshot
 from discreet.engines.postgres_rows import COLLATED, owned, ranked
-from discreet.engines.postgres_tables import created, holds
+from discreet.engines.postgres_tables import created
 from discreet.engines.problems import SourceError
+from discreet.engines.rewriting.postgres import DIALECT, identifier
 from discreet.engines.rewriting.postgres import TYPES as NAMES
-from discreet.engines.rewriting.postgres import identifier
 from discreet.engines.rewriting.postgres_functions import functions
-from discreet.engines.rewriting.statements import Stored
+from discreet.engines.rewriting.statements import Stored, ranked_rows
 from discreet.engines.rewriting.terms import TYPES as KINDS
 from discreet.policy import Policy, Table
 from discreet.policy.databases import read_table
@@ -69,7 +69,7 @@ class Names:
             table.name: Stored(
                 identifier(self.table(policy, table.name)),
                 usable(schemas.get(table.name, {}) if table.is_public else copied_columns(table)),
-                holds(table),
+                ranked_rows(table, DIALECT),
             )
             for table in policy.tables.values()
         }

@@ -18,9 +18,10 @@ from collections.abc import Iterable
 from typing import Final
 
 from discreet.engines.rewriting.postgres import DIALECT, identifier
+from discreet.engines.rewriting.statements import ranked_rows
 from discreet.engines.rewriting.terms import WHOLE
 from discreet.policy import Table
-from discreet.policy.layout import ROW, UNIT, seen_count, seen_keys, seen_rank
+from discreet.policy.layout import UNIT, seen_count, seen_keys, seen_rank
 
 FEW: Final = "_few"
 """How the part is called with units that have as many groups as they may, of each key."""
@@ -36,7 +37,7 @@ NAME_BYTES: Final = 256
 
 def created(table: str, rows: str, held: Table) -> list[str]:
     """Statements that make a table of the copy out of a query of its rows."""
-    name, unit, checked = identifier(table), identifier(UNIT), _checked(holds(held))
+    name, unit, checked = identifier(table), identifier(UNIT), _checked(ranked_rows(held, DIALECT))
     keys = seen_keys(held)
     if not keys:
         return [f"CREATE TABLE {name} AS {rows}", *(f"ALTER TABLE {name} ADD {test}" for test in checked)]
@@ -62,13 +63,6 @@ def created(table: str, rows: str, held: Table) -> list[str]:
         f"INSERT INTO {name} {rows}",
         *(f"CREATE INDEX ON {part} ({unit})" for part in (early, late)),
     ]
-
-
-def holds(table: Table) -> frozenset[str]:
-    """What all rows of a table meet, as queries ask it."""
-    if table.owner is None or table.owner.column is None:
-        return frozenset()
-    return frozenset({f"({identifier(ROW)} <= {_number(table.max_rows)})"})
 
 
 def _checked(tests: Iterable[str]) -> list[str]:

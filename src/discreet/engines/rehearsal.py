@@ -52,11 +52,13 @@ class Layout(NamedTuple):
     engine: str
     hashing: str
     pairs: bool
+    apart: bool
 
     @classmethod
     def of(cls, policy: Policy, digest: str) -> Layout:
-        pairs = any(table.pairs for table in policy.tables.values())
-        return cls(os.getpid(), digest.partition(BLOCKS)[0], policy.engine, policy.hashing, pairs)
+        tables = policy.tables.values()
+        pairs, apart = any(table.pairs for table in tables), any(table.apart for table in tables)
+        return cls(os.getpid(), digest.partition(BLOCKS)[0], policy.engine, policy.hashing, pairs, apart)
 
 
 class EmptyTables:

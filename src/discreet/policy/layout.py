@@ -20,6 +20,8 @@ UNIT: Final = "_discreet_unit"
 ROW: Final = "_discreet_row"
 BLOCK: Final = "_discreet_block"
 """The number of the block in which a row of a stream lies."""
+PLACE: Final = "_discreet_place"
+"""A number for the unit, where a window over units takes it instead of their names (`is_placed`)."""
 BEFORE: Final = "_discreet_before"
 """While a stream is copied: how many rows of the unit came before."""
 
@@ -103,11 +105,34 @@ def seen_keys(table: Table) -> tuple[str, ...]:
              group of a unit that has k groups at most.
     Proof    The groups that are left come in the order of their first rows, left or not (`mask_type`). Before a group
              of rank r there are r - 1 groups in all, and so no more than that are left.
-
-    Where the rows of a unit lie together (`Table.apart`), masks are put together in one pass, and nothing has to be
-    looked up.
     """
-    return () if table.apart else _paired_keys(table)
+    return _paired_keys(table)
+
+
+def counted_keys(table: Table) -> tuple[str, ...]:
+    """The key columns of which the copy stores how many keys a unit has.
+
+    Where the rows of a unit lie together (`Table.apart`), all of them are put together, and nobody has to know.
+    """
+    return () if table.apart else seen_keys(table)
+
+
+def is_placed(table: Table) -> bool:
+    """Whether the copy has small numbers for what is put together unit by unit: units, and listed keys.
+
+    Where rows lie on several machines a window copies each of them twice, and texts take longer to copy.
+    """
+    return table.apart and bool(seen_keys(table))
+
+
+def coded_keys(table: Table) -> tuple[str, ...]:
+    """The key columns of which the copy stores which of the declared values a row has, from 0 on; NULL for none."""
+    return tuple(key for key in ranked_keys(table) if is_placed(table) and table.columns[key].values is not None)
+
+
+def key_code(column: str) -> str:
+    """The column that says which of the declared values this one has."""
+    return f"_discreet_code_{column}"
 
 
 def _paired_keys(table: Table) -> tuple[str, ...]:
@@ -160,9 +185,10 @@ def copied_columns(table: Table) -> dict[str, str]:
     ranks = [key_rank(column) for column in keys]
     if table.max_rows_per_group < table.max_rows:
         ranks += [row_in_key(column) for column in keys]
-    ranks += [stored(column) for stored in (seen_rank, seen_count) for column in seen_keys(table)]
-    ranks += ranked_pairs(table).values()
+    ranks += [*map(seen_rank, seen_keys(table)), *map(seen_count, counted_keys(table))]
+    ranks += [*ranked_pairs(table).values(), *map(key_code, coded_keys(table))]
     kind = mask_type(table)
     masks = {} if kind is None else {key_mask(column): kind for column in keys}
     steps = {steps_of(column.name): "BIGINT" for column in table.columns.values() if stored_steps(column)}
+    steps |= {PLACE: "BIGINT"} if is_placed(table) else {}
     return {**columns, ROW: "INTEGER", **dict.fromkeys(ranks, "INTEGER"), **masks, **steps}

@@ -4,11 +4,13 @@ Theorem  Of each unit exactly min(groups, those it has) groups stay, and in each
          has) rows. Which ones depends on that unit's own rows that are here, and on nothing else.
 Proof    By ranks, where nothing was left out since they were stored: the keys with the ranks 1 to `groups` stay.
          By bits: `bit` is one bit of a word, in one unit the same for rows with the same keys and another one for
-         others (`policy.layout.mask_type`; `_SLOT` for listed keys; `_place` for ranks). So the OR of the bits of a
+         others (`policy.layout.mask_type`; `SLOT` for listed keys; `_place` for ranks). So the OR of the bits of a
          unit's rows has one bit for each group that the unit has here, and a row stays iff fewer than `groups` of them
          are lower than its own: these are the lowest ones, also where ranks by first rows say which rows need not be
-         looked at (`sql.late`). Where some groups have no bit (`_place`), they come after
-         all that have one, by windows. By the ranks of what keys are computed of: `merging` has the proof.
+         looked at (`sql.late`), or are themselves the places of bits: they come in the order of masks. Where some
+         groups have no bit (`_place`), they come after all that have one, by windows. Of a number that stands for a
+         unit (`layout.PLACE`) it is only asked whether it is the same. By the ranks of what keys are computed of:
+         `merging` has the proof.
          By windows: the dense rank in an order that is a function of unit and keys.
          The window for rows in a group counts in the total order of the unit's rows, after groups were chosen.
          All are computed within a partition by unit, or a join on the unit; no row of another unit takes part.
@@ -21,14 +23,14 @@ Proof    Where all of a unit's rows are here, the rows of a group are those that
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, reduce
 from typing import Final
 
-from discreet.composed import Sql, joined, listed, literal, name, sql
-from discreet.sql import late, merging
+from discreet.composed import Sql, joined, literal, name, sql
+from discreet.policy.layout import PLACE, is_placed
+from discreet.sql import late, merging, numbering
 from discreet.sql.keys import GroupKey, PublicKey
 from discreet.sql.late import BIT as _BIT
 from discreet.sql.late import RANKED as _RANKED
@@ -36,6 +38,7 @@ from discreet.sql.nodes import Field, Node
 from discreet.sql.nodes.filter import Filter
 from discreet.sql.nodes.node import ONE, labelled
 from discreet.sql.nodes.scan import SECRET, Scan, hashed, row_number, where
+from discreet.sql.numbering import NUMBER, SALT, SLOT
 
 BITS: Final = 64
 """Of a word: so many groups of a unit are told apart by one."""
@@ -45,7 +48,6 @@ UNIT: Final = name("u")
 CHOSEN: Final = name("chosen")
 FIRST: Final = name("first")
 _RANK: Final = name("r")
-_NUMBER: Final = name("number")
 
 
 @dataclass(frozen=True)
@@ -70,7 +72,12 @@ class Bounding:
     def rows(self, columns: Iterable[Sql], *, ordered: bool = False, first: bool = False) -> Sql:
         """The rows that count: keys, these columns, and the unit; `ordered`, with what orders a unit's rows."""
         rows = self.marked(columns, ordered=ordered, first=first)
-        return self._chosen(rows) if self.marks else rows
+        return self._chosen(rows) if self.marks else self._shown(rows) if self.numbers else rows
+
+    @property
+    def numbers(self) -> bool:
+        """Whether rows that count have the number of their group instead of its keys."""
+        return self._apart and self._number is not None and self.rows_per_group is None
 
     @property
     def marks(self) -> bool:
@@ -88,9 +95,10 @@ class Bounding:
         return any(field.apart for field in (*self.child.fields, *self._fields))
 
     def marked(self, columns: Iterable[Sql], *, ordered: bool = False, first: bool = False) -> Sql:
-        """As `rows`; where it `marks`, all rows, and whether each counts: to drop them later may take less time.
+        """As `rows`; where it `numbers`, without keys; where it `marks`, all rows, and whether each counts.
 
-        All rows of a unit and group count, or none of them; `grouped` tells groups apart. `first`: with `FIRST`.
+        To drop rows later may take less time. All rows of a unit and group count, or none of them; `grouped` tells
+        groups apart. `first`: with `FIRST`.
         """
         assert self.tells_first or not first, "somebody has to look at which units there are"
         last = self._ranks is not None or self.rows_per_group is None
@@ -101,7 +109,8 @@ class Bounding:
             return self._passing(columns, self._ranks, order=order)
         if self._bit is not None:
             rows = self._by_bits(columns, self._bit, order=order)
-            rows = self._chosen(rows) if self._apart else rows
+            if self._apart:
+                rows = where(sql("SELECT * FROM ({})", rows), [CHOSEN]) if self.numbers else self._chosen(rows)
         elif self._source is not None:
             rows = self._by_source(columns, self._source, order=order, first=first and last)
         elif self.groups is not None:
@@ -115,12 +124,12 @@ class Bounding:
     @property
     def grouped(self) -> list[Sql]:
         """The columns of marked rows that tell groups apart."""
-        return self.names if self._number is None else [_NUMBER]
+        return self.names if self._number is None else [NUMBER]
 
     @property
     def shown(self) -> list[Sql]:
         """The keys of a group, from those columns."""
-        return self.names if self._number is None else self._keys_of_number
+        return self.names if self._numbered is None else numbering.keys_of(self._numbered)
 
     @property
     def tells_first(self) -> bool:
@@ -129,7 +138,7 @@ class Bounding:
             return True
         if self._ranks is not None or self._bit is not None:
             return self._first is not None
-        return self._source is None or _is_first(self._source) is not None
+        return self._source is None or self._source.is_first is not None
 
     @cached_property
     def _first(self) -> Sql | None:
@@ -141,19 +150,25 @@ class Bounding:
         return sql("({} & {}) = 0", self._masks, below[0])
 
     def _chosen(self, rows: Sql) -> Sql:
-        keys = [] if self._number is None else labelled(self._keys_of_number, "k")
-        return sql("SELECT {} FROM ({}) WHERE {}", joined(", ", [sql("*"), *keys]), rows, CHOSEN)
+        return where(self._shown(rows), [CHOSEN])
+
+    def _shown(self, rows: Sql) -> Sql:
+        keys = [] if self._number is None else labelled(self.shown, "k")
+        return sql("SELECT {} FROM ({})", joined(", ", [sql("*"), *keys]), rows)
 
     def _passing(self, columns: Iterable[Sql], tests: Sequence[Sql], *, order: bool) -> Sql:
         """Rows whose keys are listed, or private; under the names of this query."""
-        keys = [sql("{} AS {}", key.sql, label) for key, label in zip(self.keys, self.names, strict=True)]
-        rows = where(self._read([*keys, *columns], order=order), tests)
-        named = zip(self.keys, self.names, strict=True)
+        named = list(zip(self.keys, self.names, strict=True))
+        keys = [sql("{} AS {}", key.sql, label) for key, label in named]
         present = [sql("{} IS NOT NULL", label) for key, label in named if not key.domain.nullable]
+        if self._number is not None:
+            keys, present = [sql("{} AS {}", self._number, NUMBER)], [sql("{} IS NOT NULL", NUMBER)]
+        rows = where(self._read([*keys, *columns], order=order), tests)
         return where(sql("SELECT * FROM ({})", rows), present) if present else rows
 
     def _read(self, columns: Sequence[Sql], *, order: bool) -> Sql:
-        unit = [] if self.child.owner.column is None else [sql("{} AS {}", self.child.owner.column, UNIT)]
+        named = name(PLACE) if self._placed and self._ranks is None else self.child.owner.column
+        unit = [] if named is None else [sql("{} AS {}", named, UNIT)]
         items = [*columns, *unit, *(labelled(self.child.order, "o") if order else [])]
         return sql("SELECT {} FROM ({})", joined(", ", items or [ONE]), self.child.sql())
 
@@ -201,9 +216,11 @@ class Bounding:
         """A bit that names the group of a row within its unit; None if ranks do it, or there is none."""
         if self.groups is None or self._ranks is not None:
             return None
+        if self._placed and self._by_first_rows is not None:
+            return sql("1::UBIGINT << CAST({} - 1 AS UBIGINT)", self._by_first_rows)
         if self._masks is not None:
             return sql("xor({0}, {0} & ({0} - 1))", self._masks)
-        return self._place if self._number is None else _SLOT
+        return self._place if self._number is None else SLOT
 
     @cached_property
     def _masks(self) -> Sql | None:
@@ -226,31 +243,26 @@ class Bounding:
 
     @cached_property
     def _number(self) -> Sql | None:
-        """Which of up to 64 listed groups a row is in, NULL if in none; None where groups are told apart otherwise.
-
-        Theorem  Rows have the same number if and only if they have the same keys.
-        Proof    Keys are numbered one by one, and their numbers combined in mixed radix.
-        """
-        listed_keys = [key for key in self.keys if isinstance(key, PublicKey)]
-        if self.groups is None or self._ranks is not None or self._masks is not None:
+        """Which of the listed groups a row is in, NULL if in none; None where groups are told apart otherwise."""
+        if not self._numbered:
             return None
-        if len(listed_keys) < len(self.keys) or math.prod(key.count for key in listed_keys) > BITS:
-            return None
-        number = literal(0)
-        for key in listed_keys:
-            number = sql("({} * {} + {})", number, literal(key.count), key.number())
-        return sql("TRY_CAST({} AS UTINYINT)", number)
+        number = numbering.number(self._numbered)
+        return number if self._placed else sql("TRY_CAST({} AS UTINYINT)", number)
 
     @cached_property
-    def _keys_of_number(self) -> list[Sql]:
-        """The keys of a group, of its number: computed for each group, and not for each row."""
-        keys, below = [], 1
-        for key in reversed(self.keys):
-            assert isinstance(key, PublicKey), "only listed keys are numbered"
-            position = sql("CAST({} // {} % {} AS INTEGER) + 1", _NUMBER, literal(below), literal(key.count))
-            keys.append(sql("list_extract([{}], {})", listed(key.values()), position))
-            below *= key.count
-        return keys[::-1]
+    def _numbered(self) -> list[numbering.Numbered] | None:
+        """Keys as numbers: up to 64 groups that have bits by them, or stored ones, to go through a window."""
+        if self.groups is None or self._ranks is not None:
+            return None
+        if self._masks is not None:
+            return numbering.stored(self.keys) if self._placed else None
+        return numbering.computed(self.keys, BITS)
+
+    @cached_property
+    def _placed(self) -> bool:
+        """Whether a stored number stands for the unit, in a window over the rows of one table."""
+        scan = self._scan
+        return scan is not None and is_placed(scan.table) and self._masks is not None
 
     @cached_property
     def _place(self) -> Sql | None:
@@ -272,20 +284,16 @@ class Bounding:
     def _most_of_ranks(self) -> list[tuple[int, int]]:
         """How many ranks of each key have bits, of how many: of those with few keys all, of others as many as fit."""
         counts = [key.count if isinstance(key, PublicKey) else self.child.rows or 0 for key in self.keys]
-        most, room = [0] * len(counts), BITS
-        for done, index in enumerate(sorted(range(len(counts)), key=counts.__getitem__)):
-            most[index] = min(counts[index], math.floor(room ** (1 / (len(counts) - done)) + 1e-9))
-            room //= most[index]
-        return list(zip(most, counts, strict=True))
+        return list(zip(numbering.shared(BITS, counts), counts, strict=True))
 
     def _by_bits(self, columns: Iterable[Sql], bit: Sql, *, order: bool) -> Sql:
         """Rows with whether their group is among the first of its unit's."""
         codes: list[Sql] = []
         slow = self._slow
-        if self._number is not None:
-            salt = sql("hash({}, {}) AS {}", SECRET, self._unit, _SALT)
-            rows = self._read([sql("{} AS {}", self._number, _NUMBER), salt, *columns], order=order)
-            rows, slow = sql("SELECT * EXCLUDE ({}), {} AS {} FROM ({})", _SALT, bit, _BIT, rows), True
+        if self._number is not None and self._masks is None:
+            salt = sql("hash({}, {}) AS {}", SECRET, self._unit, SALT)
+            rows = self._read([sql("{} AS {}", self._number, NUMBER), salt, *columns], order=order)
+            rows, slow = sql("SELECT * EXCLUDE ({}), {} AS {} FROM ({})", SALT, bit, _BIT, rows), True
         else:
             codes = self._codes if self._masks is None else []
             slow = slow or not all(key.field is not None and key.field.whole for key in self.keys)
@@ -327,11 +335,19 @@ class Bounding:
             return None
         fields = [key.field for key in self.keys if key.field is not None and not self._is_single(key)]
         many = [field.many for field in fields if field.many is not None]
-        if len(many) < len(fields):
+        if len(many) < len(fields) or self._by_first_rows is None:
             return None
-        if len(fields) == 1 and fields[0].seen is not None:
-            return fields[0].seen, many[0]
-        return None if self._pair is None or len(fields) != 2 else (self._pair, sql("({} * {})", *many))
+        return self._by_first_rows, many[0] if len(many) == 1 else sql("({} * {})", *many)
+
+    @cached_property
+    def _by_first_rows(self) -> Sql | None:
+        """The rank of a row's group among all of its unit's, in the order of the masks; None if it is not stored."""
+        fields = [key.field for key in self.keys if key.field is not None and not self._is_single(key)]
+        if any(key.domain.nullable and key.field and not key.field.expr.domain.nullable for key in self.keys):
+            return None  # where NULL is a key by the text alone, it has no rank
+        if len(fields) == 1:
+            return fields[0].seen
+        return self._pair if len(fields) == 2 else None
 
     def _without(self, rows: Sql, *, slow: bool) -> Sql:
         """Rows without those whose group comes too late, which are looked up only where that is possible at all."""
@@ -386,7 +402,7 @@ class Bounding:
         assert source.rank is not None, "it has a place"
         assert self.groups is not None, "there may be too many"
         more = [sql("{} AS {}", source.rank, merging.PLACE)]
-        own = _is_first(source)
+        own = source.is_first
         if first and own is not None:
             more.append(sql("{} AS {}", own, FIRST))
         rows = self._passing([*columns, *more], [], order=order)
@@ -414,23 +430,6 @@ class Bounding:
         return _up_to(
             sql("SELECT *, {} = 1 AS {} FROM ({})", _RANK, FIRST, rows) if first else rows, self.rows_per_group
         )
-
-
-def _is_first(source: Field) -> Sql | None:
-    """Whether a row is the first of its unit's that have its value; None if nothing tells."""
-    if source.mask is not None and source.below is not None:
-        return sql("({} & {}) = 0", source.mask, source.below)
-    return None if source.nth is None else sql("{} = 1", source.nth)
-
-
-_SALT: Final = name("salt")
-_SLOT: Final = sql("1::UBIGINT << (((({0} & 62) + 1) * {1} + ({0} >> 58)) & 63)", _SALT, _NUMBER)
-"""The bit of a numbered group, in an order that keyed hash makes for each unit.
-
-Theorem  Rows of a unit have the same bit if and only if they have the same number.
-Proof    The salt is the same for all of them. Numbers are less than 64, and a·number + b, modulo 64, is another one for
-         each where a is odd.
-"""
 
 
 def _numbered(letters: str, columns: Sequence[Sql]) -> list[Sql]:

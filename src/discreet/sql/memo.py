@@ -21,6 +21,8 @@ class Memo:
         self._known: dict[Hashable, Any] = {}
         self.last: tuple[Hashable, Any] | None = None
         """What was shown last, by what it is known."""
+        self.described: tuple[object, Hashable, Any] | None = None
+        """What was told of noise and ranks last: for which allocation, and by what else it is known."""
 
     def once(self, key: Hashable, compute: Callable[[], T]) -> T:
         """What was computed for this key before, or is now. What fails, or has no hash, is computed again."""

@@ -194,7 +194,8 @@ class Release:
         columns = {argument: name(f"x{index}") for index, argument in enumerate(arguments)}
         items = [sql("{} AS {}", argument, column) for argument, column in columns.items()]
         adds_up = units is not DISTINCT_UNITS
-        marked = others is None and bounding.marks and adds_up and all(isinstance(m, LIGHT) for m in self.measures)
+        light = others is None and adds_up and all(isinstance(m, LIGHT) for m in self.measures)
+        marked = light and (bounding.marks or bounding.numbers)
         if others is not None:
             rows = self._unselected(bounding.rows(items, ordered=True), others)
         else:
@@ -207,8 +208,9 @@ class Release:
         if self._cell is not None and adds_up:
             query = self._by_cells(columns[self._cell], rows, totals)
         elif marked:
-            query = _grouped(labelled(bounding.shown, "k"), totals, rows, [*bounding.grouped, CHOSEN])
-            query = sql("{} HAVING bool_and({})", query, CHOSEN)
+            by = [*bounding.grouped, *([CHOSEN] if bounding.marks else [])]
+            query = _grouped(labelled(bounding.shown, "k"), totals, rows, by)
+            query = sql("{} HAVING bool_and({})", query, CHOSEN) if bounding.marks else query
         else:
             query = _grouped(bounding.names, totals, rows, bounding.names)
         return self._enough([*bounding.names, *list(totals)[:-1]], query) if selecting else query

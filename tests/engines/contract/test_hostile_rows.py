@@ -88,6 +88,7 @@ def ordered(rows: list[tuple[Any, ...]]) -> list[str]:
     return sorted(repr(tuple(sorted(value) if isinstance(value, list) else value for value in row)) for row in rows)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("part", later(range(PARTS)))
 def test_every_query_of_a_plan_gives_what_duckdb_gives(part: int, worlds: Any) -> None:
     noted, curators, engine = worlds

@@ -69,6 +69,7 @@ def check_part(part: int, curators: Mapping[str, Curator], named: Mapping[str, s
     assert refused == {fixture.text: named[fixture.text] for fixture in chosen if fixture.text in named}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("part", later(range(PARTS)))
 def test_fixtures_give_what_duckdb_gives_or_are_refused_by_name(part: int, curators: dict[str, Curator]) -> None:
     check_part(part, curators, REFUSED)

@@ -104,7 +104,6 @@ def test_what_machines_shuffled_is_encrypted_and_an_erasure_says_that_it_is_ther
 
 
 @pytest.mark.slow
-@pytest.mark.xfail(strict=True, reason="a shuffle that no plan needs is not removed while the session stays open")
 def test_an_erasure_beside_a_cluster_in_use_comes_to_an_end(machines: Machines, tmp_path: Path) -> None:
     write(tmp_path / "rows", canary=True)
     policy = policy_of(tmp_path, "duckdb", machines.address)

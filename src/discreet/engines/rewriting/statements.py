@@ -17,8 +17,10 @@ from typing import Any, Final
 from discreet.composed import Sql
 from discreet.engines.rewriting.dialect import Dialect
 from discreet.engines.rewriting.expressions import Printer, field_name, is_aggregate, own_name
-from discreet.engines.rewriting.terms import TYPES, Column, Relation, Scope, Term, Type, common
+from discreet.engines.rewriting.terms import TYPES, WHOLE, Column, Relation, Scope, Term, Type, common
 from discreet.engines.rewriting.tree import Json, Node, UnknownError, calls, statement
+from discreet.policy.layout import ROW
+from discreet.policy.model import Table
 
 _JOINS: Final = {"INNER": "JOIN", "LEFT": "LEFT JOIN", "RIGHT": "RIGHT JOIN", "FULL": "FULL JOIN"}
 _MATERIALIZED: Final[Mapping[str, Callable[[Dialect], str]]] = {
@@ -36,6 +38,13 @@ class Stored:
     columns: Mapping[str, str]
     holds: frozenset[str] = frozenset()
     """Conditions, as the engine's language writes them, that all of its rows meet: they need not be asked."""
+
+
+def ranked_rows(table: Table, dialect: Dialect) -> frozenset[str]:
+    """What all rows of a copy meet, as queries ask it: it holds no row of a higher rank."""
+    if table.owner is None or table.owner.column is None:
+        return frozenset()
+    return frozenset({f"({dialect.identifier(ROW)} <= {dialect.literal(WHOLE, str(table.max_rows))})"})
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,7 +19,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
 
-from discreet.policy.layout import ROW, UNIT
+from discreet.engines.spark.building import functions, windows
+from discreet.policy.layout import PLACE, ROW, UNIT
 
 SETTINGS: Final = {"spark.sql.legacy.bucketedTableScan.outputOrdering": "true"}
 """Of sessions that read them: files that are sorted need no sorting, where a bucket is one file. Spark looks."""
@@ -40,15 +41,30 @@ def wanted(rows: Any) -> int | None:
     return None
 
 
-def parted(rows: Any, count: int | None, made: Callable[[Any], Any]) -> Any:
+def parted(rows: Any, count: int | None, made: Callable[[Any], Any], *, placed: bool) -> Any:
     """What is made of rows within each unit, in so many buckets: rows are moved once, before all of it."""
-    from pyspark.sql import functions as f
+    f = functions()
 
     if count is None:
-        return made(rows)
+        return _placed(made(rows.repartition(f.col(UNIT)))) if placed else made(rows)
     ranked = made(rows.repartition(count, f.col(UNIT))).sortWithinPartitions(UNIT, ROW)
+    ranked = _placed(ranked) if placed else ranked
     here = f.pmod(f.hash(f.col(UNIT)), f.lit(count)) == f.spark_partition_id()
     return ranked.withColumn(UNIT, f.when(here, f.col(UNIT)).otherwise(f.raise_error(f.lit("a row lies elsewhere"))))
+
+
+def _placed(rows: Any) -> Any:
+    """Rows with a number for their unit.
+
+    Theorem  Rows have the same number if and only if they are of the same unit; where rows of a file lie in the order
+             of units, numbers rise.
+    Proof    Each row has a number of its own, which rises within a task, and that of the unit is the least of its rows.
+             These are in one task before rows are numbered: a task that is run again numbers whole units again, and no
+             other task has its numbers.
+    """
+    f, least = functions(), windows().partitionBy(UNIT)
+    numbered = rows.withColumn(PLACE, f.monotonically_increasing_id())
+    return numbered.withColumn(PLACE, f.min(PLACE).over(least))
 
 
 def named(folder: Path, count: int | None) -> None:
@@ -63,22 +79,25 @@ def named(folder: Path, count: int | None) -> None:
     (folder / NOTE).write_text(str(count), encoding="ascii")
 
 
-def read(spark: Any, folder: Path) -> Any:
-    """The rows of a folder, by buckets if it has some."""
+def read(spark: Any, folder: Path, by: str = UNIT) -> Any:
+    """The rows of a folder, by buckets if it has some: of units, by their names or by their numbers.
+
+    Of numbers Spark believes that their hashes say the bucket, which they do not: they are never joined, nor looked up.
+    """
     rows = spark.read.parquet(f"file://{folder.resolve()}")
     with suppress(Exception):
         count = int((folder / NOTE).read_text(encoding="ascii"))
-        return _bucketed(spark, rows, count)
+        return _bucketed(spark, rows, count, by)
     return rows
 
 
-def _bucketed(spark: Any, rows: Any, count: int) -> Any:
+def _bucketed(spark: Any, rows: Any, count: int, by: str) -> Any:
     """The same files as a relation with buckets: without a catalogue Spark has no other way to say so."""
     from pyspark.sql import DataFrame
 
     java, sql = spark._jvm, spark._jvm.org.apache.spark.sql
     labels = java.java.util.ArrayList()
-    for label in (UNIT, ROW):
+    for label in (by, ROW):
         labels.add(label)
     listed = java.org.apache.spark.api.python.PythonUtils.toSeq
     spec = sql.catalyst.catalog.BucketSpec(count, listed(labels.subList(0, 1)), listed(labels))

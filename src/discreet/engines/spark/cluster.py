@@ -27,7 +27,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
-from discreet.engines.connection import has_files, lock_of, scratch
+from discreet.engines.connection import HUSHED, has_files, lock_of, scratch
 from discreet.engines.problems import SourceError
 from discreet.engines.spark.remote import client
 from discreet.engines.stopping import CURRENT
@@ -266,7 +266,7 @@ def _started(cluster: Cluster, state: Path, label: str) -> _Running:
     folder = spills.enter_context(scratch(state))
     settings = {**STARTED, **(ON_THIS_MACHINE if cluster.is_local else ON_A_CLUSTER)}
     if not cluster.is_local:
-        quiet_file = folder.resolve() / "silent.properties"
+        quiet_file = folder.resolve() / HUSHED
         quiet_file.write_text(LOGGED, encoding="ascii")
         settings["spark.executor.defaultJavaOptions"] = f"-Dlog4j2.configurationFile={quiet_file.as_uri()}"
     if not cluster.master.startswith(MOUNTED):

@@ -14,16 +14,17 @@ from pathlib import Path
 from typing import Any, Final
 
 from discreet.engines.library import duckdb
+from discreet.engines.rewriting.spark import DIALECT
 from discreet.engines.rewriting.spark_forms import TYPES as NAMES
 from discreet.engines.rewriting.spark_forms import identifier
-from discreet.engines.rewriting.statements import Stored
+from discreet.engines.rewriting.statements import Stored, ranked_rows
 from discreet.engines.rewriting.terms import TYPES as KINDS
 from discreet.engines.rewriting.terms import WHOLE
 from discreet.engines.spark import buckets
 from discreet.engines.spark.reading import Frame, SparkStaging
 from discreet.engines.spark.rows import owned, ranked
 from discreet.policy import Policy
-from discreet.policy.layout import copied_columns
+from discreet.policy.layout import PLACE, copied_columns, is_placed
 from discreet.policy.model import Cluster, Table
 from discreet.quoting import literal, name
 
@@ -93,17 +94,18 @@ def _number(policy: Policy, label: str) -> int:
     return list(policy.tables).index(label)
 
 
-def view(policy: Policy, label: str) -> str:
-    """What a table is called in sessions."""
-    return f"discreet_{_number(policy, label)}"
+def view(policy: Policy, label: str, *, placed: bool = False) -> str:
+    """What a table is called in sessions: where it is known by the numbers of its units, it has a second name."""
+    return f"discreet_{_number(policy, label)}{'_placed' if placed and is_placed(policy.tables[label]) else ''}"
 
 
-def stored(policy: Policy, schemas: Mapping[str, Mapping[str, str]]) -> dict[str, Stored]:
-    """The tables as queries find them; `schemas` are the columns of public ones."""
+def stored(policy: Policy, schemas: Mapping[str, Mapping[str, str]], *, placed: bool = False) -> dict[str, Stored]:
+    """The tables as queries find them, by the numbers of their units or by names; `schemas`: columns of public ones."""
     return {
         table.name: Stored(
-            identifier(view(policy, table.name)),
+            identifier(view(policy, table.name, placed=placed)),
             usable(schemas.get(table.name, {}) if table.is_public else copied_columns(table)),
+            ranked_rows(table, DIALECT),
         )
         for table in policy.tables.values()
     }
@@ -112,8 +114,10 @@ def stored(policy: Policy, schemas: Mapping[str, Mapping[str, str]]) -> dict[str
 def show(held: Any, policy: Policy, folder: Path, key: str) -> None:
     """Let a session know the tables by their names."""
     for table in policy.tables.values():
-        rows = buckets.read(held, folder / str(_number(policy, table.name)))
-        rows.createOrReplaceTempView(view(policy, table.name))
+        files = folder / str(_number(policy, table.name))
+        buckets.read(held, files).createOrReplaceTempView(view(policy, table.name))
+        if is_placed(table):
+            buckets.read(held, files, PLACE).createOrReplaceTempView(view(policy, table.name, placed=True))
     held.createDataFrame([(key,)], "secret string").createOrReplaceTempView(SECRET_VIEW)
 
 

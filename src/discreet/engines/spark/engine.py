@@ -30,7 +30,7 @@ from discreet.engines.spark.copy import cluster_of, folder_of, show, stored
 from discreet.engines.stopping import Stopped, beside, is_stopped
 from discreet.policy import Policy
 from discreet.policy.engines import MD5
-from discreet.policy.layout import copied_columns
+from discreet.policy.layout import PLACE, copied_columns
 
 UNANSWERED: Final = "Spark did not answer"
 INSIST: Final = 1.0
@@ -142,7 +142,8 @@ class Spark(DuckDB):
 
 def aggregate(query: Sql, policy: Policy, schemas: Mapping[str, Mapping[str, str]]) -> Rewritten:
     """A query about private rows in Spark's language; `UnknownError` if it cannot be said there."""
-    answer = rewritten(query, SHARED if policy.hashing == MD5 else DIALECT, stored(policy, schemas))
+    tables = stored(policy, schemas, placed=PLACE in query.text)
+    answer = rewritten(query, SHARED if policy.hashing == MD5 else DIALECT, tables)
     if not answer.aggregates:
         raise RowsError
     return answer

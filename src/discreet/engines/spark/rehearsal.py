@@ -39,7 +39,9 @@ def show_empty(held: Any, policy: Policy, schemas: Mapping[str, Mapping[str, str
     """Let a session know the tables by their names, without rows."""
     for label, table in stored(policy, schemas).items():
         typed = ", ".join(f"{identifier(column)} {NAMES[KINDS[kind]]}" for column, kind in table.columns.items())
-        held.createDataFrame([], typed or "`_discreet_none` BIGINT").createOrReplaceTempView(view(policy, label))
+        empty = held.createDataFrame([], typed or "`_discreet_none` BIGINT")
+        for placed in (False, True):
+            empty.createOrReplaceTempView(view(policy, label, placed=placed))
     held.createDataFrame([("",)], "secret string").createOrReplaceTempView(SECRET_VIEW)
 
 

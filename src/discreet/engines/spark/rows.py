@@ -30,6 +30,10 @@ from discreet.policy.layout import (
     ROW,
     TYPES,
     UNIT,
+    coded_keys,
+    counted_keys,
+    is_placed,
+    key_code,
     key_mask,
     key_rank,
     mask_type,
@@ -37,7 +41,6 @@ from discreet.policy.layout import (
     row_in_key,
     seen_columns,
     seen_count,
-    seen_keys,
     steps_of,
     stored_steps,
 )
@@ -144,10 +147,15 @@ def _typed(label: str, column: Column, frame: Frame) -> Any:
     typed = form(of(value)).cast(_STORED[column.kind])
     if column.values is None:
         return typed
-    listed = [
-        f.lit(str(each) if column.kind is Kind.DATE else each).cast(_STORED[column.kind]) for each in column.values
-    ]
-    return f.when(typed.isin(*listed), typed)
+    return f.when(typed.isin(*_listed(column)), typed)
+
+
+def _listed(column: Column) -> list[Any]:
+    """The declared values of a column."""
+    f = functions()
+
+    kind = _STORED[column.kind]
+    return [f.lit(str(each) if column.kind is Kind.DATE else each).cast(kind) for each in column.values or ()]
 
 
 def _whole(value: Any) -> Any:
@@ -200,7 +208,7 @@ def ranked(rows: Any, table: Table, key: str, policy: Policy, buckets: int | Non
     """Typed rows of a table with their ranks, as `copy.ranked` has them, in so many buckets of units."""
     if table.owner is None or table.owner.column is None:
         return rows
-    return parted(rows, buckets, lambda moved: _ranked(moved, table, key, policy))
+    return parted(rows, buckets, lambda moved: _ranked(moved, table, key, policy), placed=is_placed(table))
 
 
 def _ranked(rows: Any, table: Table, key: str, policy: Policy) -> Any:
@@ -223,7 +231,8 @@ def _ranked(rows: Any, table: Table, key: str, policy: Policy) -> Any:
             columns[steps_of(column.name)] = _in_steps(column)
     rows = rows.select(*(value.alias(label) for label, value in columns.items()))
     seen = {stored: _by_rows(table, keys)[0] for stored, keys in seen_columns(table).items()}
-    seen |= {seen_count(key): _by_rows(table, (key,))[1] for key in seen_keys(table)}
+    seen |= {seen_count(key): _by_rows(table, (key,))[1] for key in counted_keys(table)}
+    seen |= {key_code(key): _code(table.columns[key]) for key in coded_keys(table)}
     return rows.withColumns(seen) if seen else rows
 
 
@@ -295,6 +304,15 @@ def _ranks(table: Table, column: Column, hashing: _Hash) -> dict[str, Any]:
     if table.max_rows_per_group < table.max_rows:
         ranks[row_in_key(column.name)] = f.row_number().over(alike.orderBy(f.col(ROW))).cast("bigint")
     return ranks
+
+
+def _code(column: Column) -> Any:
+    """Which of the declared values a row has, from 0 on."""
+    f = functions()
+
+    held = _column(column.name)
+    codes = [f.when(held == value, f.lit(code)) for code, value in enumerate(_listed(column))]
+    return f.coalesce(*codes).cast("bigint")
 
 
 def _in_steps(column: Column) -> Any:

@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import Final, Protocol
 
 from discreet.composed import Sql, name, sql
+from discreet.policy.model import Key
 from discreet.sql.expression import Expr
 from discreet.sql.postprocess import KeySource
 
@@ -36,6 +37,10 @@ class Field:
     """How many keys the unit has, here or not."""
     apart: bool = False
     """Whether rows lie on several machines (`Table.apart`)."""
+    code: Sql | None = None
+    """Which of `values` it is, from 0 on; NULL for none."""
+    values: tuple[Key, ...] = ()
+    """All that the policy declares, where a code says which."""
     below: Sql | None = None
     """The bits of the unit's rows before this one, in the order of the mask; None unless all of them are here, once."""
     side: str = ""
@@ -53,11 +58,18 @@ class Field:
 
     def under(self, label: str, expr: Expr) -> Field:
         """The same where this expression, and beside it what `stored` gives, have names with this label."""
-        rank, nth, mask, seen, many, below, steps = (
+        rank, nth, mask, seen, many, below, code, steps = (
             None if part is None else name(f"{label}_{kind}") for kind, part in self._parts()
         )
         expr = replace(expr, stored=steps)
-        return replace(self, expr=expr, rank=rank, nth=nth, mask=mask, seen=seen, many=many, below=below)
+        return replace(self, expr=expr, rank=rank, nth=nth, mask=mask, seen=seen, many=many, below=below, code=code)
+
+    @property
+    def is_first(self) -> Sql | None:
+        """Whether a row is the first of its unit's that have its value; None if nothing tells."""
+        if self.mask is not None and self.below is not None:
+            return sql("({} & {}) = 0", self.mask, self.below)
+        return None if self.nth is None else sql("{} = 1", self.nth)
 
     def thinned(self) -> Field:
         """Where rows are left out by their values: ranks tell keys apart, and count keys that are not here as well."""
@@ -65,7 +77,7 @@ class Field:
 
     def extended(self) -> Field:
         """Where rows may lack it: NULL is then more than one thing."""
-        gone = replace(self, rank=None, nth=None, mask=None, seen=None, many=None, below=None)
+        gone = replace(self, rank=None, nth=None, mask=None, seen=None, many=None, below=None, code=None)
         return replace(gone, whole=False, single=False)
 
     def _parts(self) -> tuple[tuple[str, Sql | None], ...]:
@@ -76,6 +88,7 @@ class Field:
             ("seen", self.seen),
             ("many", self.many),
             ("below", self.below),
+            ("code", self.code),
             ("steps", self.expr.stored),
         )
 

@@ -11,6 +11,9 @@ from discreet.composed import Sql, joined, keyword, literal, name, sql
 from discreet.policy.layout import (
     ROW,
     UNIT,
+    coded_keys,
+    counted_keys,
+    key_code,
     key_mask,
     key_rank,
     mask_type,
@@ -80,7 +83,9 @@ class Scan:
             below=sql("((1::{0} << CAST({1} - 1 AS {0})) - 1)", keyword(kind), name(ROW)) if kind and whole else None,
             whole=whole,
             seen=name(seen_rank(column.name)) if column.name in seen_keys(self.table) else None,
-            many=name(seen_count(column.name)) if column.name in seen_keys(self.table) else None,
+            many=name(seen_count(column.name)) if column.name in counted_keys(self.table) else None,
+            code=name(key_code(column.name)) if column.name in coded_keys(self.table) else None,
+            values=column.values or (),
         )
 
     def pair_rank(self, fields: Sequence[Field | None]) -> Sql | None:
