@@ -27,6 +27,11 @@ CONNECTION: Final = {
     "keepalives_count": "3",
     "tcp_user_timeout": "60000",
 }
+NOTICED: Final = b"""
+    SET tcp_keepalives_idle = 30; SET tcp_keepalives_interval = 10; SET tcp_keepalives_count = 3;
+    SET tcp_user_timeout = 60000
+"""
+"""The server, too, notices within about a minute that a host is gone, and ends what it had begun: locks go with it."""
 
 
 class ConnectionFailedError(Exception):
@@ -55,13 +60,22 @@ def connect(login: Login, folder: Path, otherwise: str) -> Connection[Any]:
             settings[key] = str(folder / settings[key])
     secret = {} if password is None else {"password": password}
     try:
-        connection = psycopg.connect(**settings, **secret, autocommit=True, prepare_threshold=None)  # type: ignore[arg-type]
+        connection = _noticed(psycopg.connect(**settings, **secret, autocommit=True, prepare_threshold=None))  # type: ignore[arg-type]
     except psycopg.Error as error:
         reason = " ".join(str(error).split())[:LONGEST_REASON]
         reason = reason.replace(password, "…") if password else reason
         raise ConnectionFailedError(f"could not connect: {reason}", "see that psql connects to that address") from None
     try:
         _demand_usable(connection, otherwise)
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+def _noticed(connection: Connection[Any]) -> Connection[Any]:
+    try:
+        connection.execute(NOTICED)
     except BaseException:
         connection.close()
         raise

@@ -35,6 +35,11 @@ def bill(**more: Any) -> Bill:
     return Bill(**{"loss": Pure(1), "cost": Cost(Pure(1)), "why": "a test", "plan": "p", "data": 1, **more})
 
 
+def test_a_bill_with_a_key_that_is_none_cannot_be_made() -> None:
+    with pytest.raises(Refused, match="key-invalid"):
+        bill(key="name")
+
+
 WAYS: dict[str, Any] = {
     "array": lambda way, share: way.release(np.zeros((2, 2), dtype=np.int64), ONE, share),
     "list": lambda way, share: way.release([1, 2**70], ONE, share),

@@ -11,7 +11,7 @@ import random
 import select
 import signal
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from fractions import Fraction
 from pathlib import Path
 from typing import Any, Final
@@ -41,8 +41,8 @@ class Crowd:
     """Processes that charge the same keys, each as often as it can, and say what they got bits for."""
 
     def __init__(self, cluster: Cluster, where: Address, charges: int) -> None:
-        self._cluster, self._where = cluster, where
-        self._grant = Grant.of(charges * CENT.epsilon, None)
+        self._cluster, self._where, self._charges = cluster, where, charges
+        self.grant = Grant.of(charges * CENT.epsilon, None)
         self._reader, self._writer = os.pipe()
         self._rest = b""
         self.running: set[int] = set()
@@ -84,7 +84,7 @@ class Crowd:
     def _open(self) -> Ledger:
         for _ in range(1000):
             try:
-                return opened(InDatabase(self._where), None, self._grant)
+                return opened(InDatabase(self._where), None, self.grant)
             except LedgerDamaged:
                 raise
             except LedgerError:
@@ -98,21 +98,21 @@ class Crowd:
             wait = 0
         return self.lines
 
-    def hear_more(self, count: int) -> None:
-        """Wait until so many more charges were made, or all of them."""
+    def hear_more(self, count: int, besides: int = 0) -> None:
+        """Wait until so many more charges were made, or all that the others will make."""
         wanted = len(self.lines) + count
-        while len(self.hear(0.02)) < wanted and self._living():
+        while len(self.hear(0.02)) < wanted and self.living() - {besides}:
             pass
 
-    def _living(self) -> bool:
+    def living(self) -> set[int]:
         for process in list(self.running):
             if os.waitpid(process, os.WNOHANG)[0]:
                 self.running.remove(process)
-        return bool(self.running)
+        return self.running
 
     def kill(self) -> None:
         """One of them; another comes in its place."""
-        if self._living():
+        if self.living():
             process = random.choice(sorted(self.running))
             os.kill(process, signal.SIGKILL)
             os.waitpid(process, 0)
@@ -143,8 +143,14 @@ class Crowd:
         with self._cluster.connect() as connection:
             return [row[0] for row in connection.execute(query)]
 
-    def end(self) -> list[str]:
-        while self._living():
+    def live(self, many: int, rounds: int, acts: Sequence[Callable[[], None]]) -> list[str]:
+        """So many of them, whom one thing after the other befalls until half is spent; what all of them said."""
+        for _ in range(many):
+            self.start()
+        for number in range(rounds):
+            self.hear_more(1 + self._charges // (2 * rounds))
+            acts[number % len(acts)]()
+        while self.living():
             self.hear(0.02)
         return self.hear(0)
 
@@ -153,16 +159,25 @@ def crowd(folder: str, port: str, schema: str, processes: str, charges: str, rou
     cluster = Cluster(Path(folder), int(port))
     where = ledgers.address(cluster, schema)
     them = Crowd(cluster, where, int(charges))
-    for _ in range(int(processes)):
-        them.start()
-    acts = [them.kill, them.terminate, them.kill_backend, them.crash]
-    for number in range(int(rounds)):
-        them.hear_more(1 + int(charges) // (2 * int(rounds)))
-        acts[number % len(acts)]()
-    lines = them.end()
+    said = them.live(int(processes), int(rounds), [them.kill, them.terminate, them.kill_backend, them.crash])
+    return counted(said, InDatabase(where), them.grant)
+
+
+def demand_whole(ends: dict[str, Any], charges: int) -> None:
+    """Each key is charged once, and the budget spent to the last hundredth and not beyond."""
+    print(ends)
+    assert ends["failed"] == []
+    assert ends["problems"] == []
+    assert ends["charges"] == ends["keys"] == charges
+    assert charges // 2 <= ends["receipts"] == ends["distinct"] <= charges
+    assert (ends["spent"], ends["left"]) == (True, 0)
+
+
+def counted(lines: list[str], home: InDatabase, grant: Grant) -> object:
+    """What they said, beside what is in the journal."""
     receipts = [line for line in lines if line[0].isdecimal()]
-    report = InDatabase(where).verify(receipts, None)
-    with opened(InDatabase(where), None, them._grant) as ledger:
+    report = home.verify(receipts, None)
+    with opened(home, None, grant) as ledger:
         keys = [json.loads(line).get("key") for _, line, _ in ledger._store.rows()]
         spent, left = ledger._newest.spent, ledger.balance().remaining.epsilon
     charged = [key for key in keys if key is not None]
@@ -173,7 +188,7 @@ def crowd(folder: str, port: str, schema: str, processes: str, charges: str, rou
         "problems": report.problems,
         "charges": report.charges,
         "keys": len(set(charged)) if len(charged) == report.charges else -1,
-        "spent": spent == them._grant.limits,
+        "spent": spent == grant.limits,
         "left": left,
     }
 

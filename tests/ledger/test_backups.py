@@ -149,6 +149,22 @@ def test_a_ledger_in_use_is_not_replaced(path: Path, tmp_path: Path) -> None:
     assert verify(path, [receipt]).problems == ()
 
 
+def test_nothing_is_written_beside_a_backup(path: Path, tmp_path: Path) -> None:
+    """It may lie on a disk that is mounted read-only; and what lies beside it is taken for a part of it."""
+    folder = tmp_path / "elsewhere"
+    folder.mkdir()
+    filled(path, 3)
+    back_up(path, folder / "backup")
+    with opened(path) as ledger:
+        spend(ledger)
+    with pytest.raises(LedgerError, match="has records that the backup lacks"):
+        restore(folder / "backup", path)
+    assert [each.name for each in folder.iterdir()] == ["backup"]
+    assert restore(folder / "backup", path, forget="a drill").sound
+    assert [each.name for each in folder.iterdir()] == ["backup"]
+    assert [each.name for each in path.parent.iterdir() if "brought" in each.name or "restoring" in each.name] == []
+
+
 def test_a_damaged_backup_restores_nothing(path: Path, tmp_path: Path) -> None:
     filled(path, 3)
     back_up(path, tmp_path / "backup")

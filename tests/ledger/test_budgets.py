@@ -300,3 +300,18 @@ def test_balances_are_drawn_with_names() -> None:
     assert drawn.count("everybody") == drawn.count("&lt;b&gt;") == 1
     assert drawn.count("<details>") == drawn.count("that guarantees") == 2
     assert "guarantees" not in balances_html({None: ALONE})
+
+
+def test_room_that_was_looked_at_is_looked_at_again_once_somebody_spent(tmp_path: Path) -> None:
+    """What a charge costs is held for the state that it was computed for, and for no other."""
+    with opened(tmp_path / "ledger.sqlite", pure(1)) as ledger:
+        charge = ledger.charge(Pure(Fraction(3, 4)), why="first")
+        ledger.demand_room(charge)
+        spend(ledger, Pure(Fraction(1, 2)))
+        with pytest.raises(BudgetExhausted), charge:
+            pass
+        other = ledger.charge(Pure(Fraction(1, 4)), why="second")
+        ledger.demand_room(other)
+        with other:
+            pass
+        assert ledger.balance().spent.epsilon == 0.75

@@ -25,10 +25,11 @@ from discreet.ledger.postgres.reading import PostgresReader
 from discreet.ledger.postgres.schema import prepare
 from discreet.ledger.postgres.session import AGAIN, LOST
 from discreet.ledger.problems import LedgerUnreachable
+from discreet.policy.databases import read_address
 from tests.contracts import test_stores as contract
 from tests.contracts.test_stores import HISTORY, STORES, Opening, ledger, live_on, read, spend
 from tests.postgres import ledgers
-from tests.postgres.cluster import OWNER, Cluster
+from tests.postgres.cluster import OWNER, Cluster, until
 
 
 @pytest.fixture
@@ -312,6 +313,51 @@ def test_a_connection_that_is_cut_while_it_commits(opening: Opening, postgres: C
             with pytest.raises(Repeated), book.charge(Pure(1), why="secret-4f1c", key=key):
                 raise AssertionError("bits were given")
             assert book.balance().spent.epsilon == 1
+
+
+def test_whoever_stands_still_with_the_lock_loses_it(postgres: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A host that hangs in the middle of a charge, and does not end its connection, stops the others for a while.
+
+    It had to wait for the lock: then the server has told it more than once that it is ready.
+    """
+    monkeypatch.setitem(session.SETTINGS, "idle_in_transaction_session_timeout", "'100ms'")
+    monkeypatch.setitem(session.SETTINGS, "lock_timeout", "'20s'")
+    where = ledgers.prepared(postgres)
+    waiting = "SELECT count(*) = 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock'"
+
+    def hang() -> None:
+        with hanging._store.transaction(lambda: hanging._newest):
+            begun.set()
+            charged.wait()
+
+    def hangs() -> None:
+        with pytest.raises(LedgerUnreachable, match="nothing was released"):
+            hang()
+
+    begun, charged = threading.Event(), threading.Event()
+    with ledger(lambda: Postgres(where)) as book, ledger(lambda: Postgres(where)) as hanging:
+        thread = threading.Thread(target=hangs)
+        with postgres.connect() as holder, holder.transaction():
+            holder.execute(f"SELECT * FROM {where.table('locked()')}".encode())
+            thread.start()
+            until(lambda: bool(postgres.value(waiting)))
+        begun.wait()
+        try:
+            spend(book)
+        finally:
+            charged.set()
+            thread.join()
+        assert book.count() == hanging.count() == 1
+
+
+def test_the_server_notices_that_a_host_is_gone(postgres: Cluster) -> None:
+    """Also one that acknowledges nothing of what it is sent: the system alone would try for a quarter of an hour."""
+    login = read_address(f"postgresql://{ledgers.ROLE}@localhost:{postgres.port}/postgres")
+    query = (
+        "SELECT setting::int FROM pg_settings WHERE name IN ('tcp_keepalives_idle', 'tcp_user_timeout') ORDER BY name"
+    )
+    with session.connected(replace(ledgers.prepared(postgres), login=login)) as connection:
+        assert connection.execute(query.encode()).fetchall() == [(30,), (60_000,)]
 
 
 def test_failures_have_fixed_words(

@@ -17,6 +17,7 @@ Source   Canonne, Kamath & Steinke 2020 (the conversion); `filters` for sums of 
 from __future__ import annotations
 
 import math
+from decimal import Decimal
 from fractions import Fraction
 from functools import lru_cache
 from typing import Final, NamedTuple
@@ -47,6 +48,7 @@ def read(epsilon: Fraction, budget: Fraction, own: Fraction | None = None, *, pr
     return Meaning(rho_of_label(epsilon, half if private_keys else own), half)
 
 
+@lru_cache(maxsize=REMEMBERED)
 def rho_of_label(epsilon: Fraction, delta: Fraction) -> Fraction:
     """The largest ρ of 15 digits, in the ledger's units, with epsilon_of(ρ, δ) ≤ ε: that of `rho_for`."""
     return _short(rho_of_epsilon(epsilon, delta))
@@ -72,13 +74,18 @@ def _short(amount: Fraction) -> Fraction:
 def label_of_rho(rho: Fraction, delta: Fraction) -> float:
     """The largest ε, to 11 digits, with rho_of_label(ε, δ) ≤ ρ: what a release may cost where ρ is left; 0 if none.
 
-    That it fits is looked at, so that it may be guessed: the guess is the same for many ρ, and so is what it costs.
+    That it fits is looked at, so that it may be guessed: the guess is the same for many ρ, and so is what it costs. One
+    that is rounded up does not fit; then the one below does.
     """
     if not rho:
         return 0.0
-    guess = Fraction(f"{epsilon_nearby(rho, delta):.{DIGITS}g}")
+    nearby = epsilon_nearby(rho, delta)
+    guess = Fraction(f"{nearby:.{DIGITS}g}")
     if guess and rho_of_label(guess, delta) <= rho:
         return float(guess)
+    lower = float_down(Decimal(nearby * (1 - 10.0 ** (1 - DIGITS))), DIGITS)
+    if lower and rho_of_label(Fraction(repr(lower)), delta) <= rho:
+        return lower
     bound = epsilon_of_rho(rho, delta)
     nearest = Fraction(f"{float(bound):.{DIGITS}g}")
     fits = rho_of_label(nearest, delta) <= rho

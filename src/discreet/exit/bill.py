@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from discreet.accounting.record import BlockNames, Key, PartName
+from discreet.errors import Refused
 from discreet.exit.cost import Cost, Loss
 from discreet.ledger.codec import Record
 
@@ -50,6 +51,7 @@ class Bill:
     """The blocks of a stream that it reads: the loss is on the line of each, and is that of a unit in all of them."""
 
     def __post_init__(self) -> None:
+        _demand_key(self.key)
         if not self.loss.bounds(self.allowed if self.rows == 1 else self.allowed.group(self.rows)):
             raise RuntimeError("a bill charges less than its exit may let out")
 
@@ -57,3 +59,9 @@ class Bill:
     def allowed(self) -> Loss:
         """What the exit may let out."""
         return self.loss if self.limit is None else self.limit
+
+
+def _demand_key(key: object) -> None:
+    if not isinstance(key, Key | None):
+        fix = 'key=Key("name", digest) of discreet.accounting.record, or none: results are cached without'
+        raise Refused("key-invalid", "a key is a name and the digest of what is asked", fix)

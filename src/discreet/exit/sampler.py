@@ -30,6 +30,8 @@ Below = Callable[[int, int | tuple[int, ...], Bits], Integers]
 def add_noise(mechanism: Additive, sensitivity: Sensitivity, exact: Any, bits: Bits) -> Any:  # noqa: ARG001
     """The exact integers plus fresh noise, as one vector."""
     with phase("noise"):
+        if isinstance(exact, list) and len(exact) == 1:  # no array has to be made of it
+            return [mechanism.release(exact[0], bits)]
         return mechanism.release(exact, bits) if len(exact) else exact
 
 

@@ -21,6 +21,7 @@ from discreet.tracing import phase
 
 if TYPE_CHECKING:
     from discreet.ledger.ledger import Ledger
+    from discreet.ledger.state import State
 
 
 @dataclass(slots=True, eq=False)
@@ -44,6 +45,8 @@ class Charge:
     settled: bool = False
     charged: bool = False
     refusal: BaseException | None = None
+    costs: tuple[State, Amounts, Amounts] | None = field(default=None, repr=False)
+    """What it costs after a journal, and by how much that makes grow what is spent, where that was looked at."""
     unused: threading.Lock = field(default_factory=threading.Lock, repr=False)
 
     def __enter__(self) -> Bits:

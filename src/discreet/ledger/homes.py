@@ -13,7 +13,7 @@ from discreet.ledger.inspection import Report, inspected
 from discreet.ledger.marks import Location, Marks
 from discreet.ledger.problems import LedgerDamaged, LedgerError
 from discreet.ledger.sqlite import Sqlite
-from discreet.ledger.sqlite.files import Seal, beside
+from discreet.ledger.sqlite.files import Seal
 from discreet.ledger.store import Inspected
 from discreet.ledger.watch import Acceptance, known_at
 
@@ -116,19 +116,12 @@ class InDatabase:
 
     def back_up(self, target: Path) -> Report:
         """A file of SQLite with the same journal."""
-        if target.exists():
-            raise LedgerError(f"{target} exists already", "name a new file")
-        try:
+        with sqlite.unfinished(target) as copy:
             with closing(self.store(as_it_is=True)) as store, store.snapshot():
                 if store.last() is None:
                     raise LedgerError(f"there is no ledger at {self}", "the first question begins one")
-                _written(store, target)
-        except BaseException:
-            target.unlink(missing_ok=True)
-            raise
-        report = sqlite.verify(target)
-        beside(target, ".lock").unlink(missing_ok=True)
-        return report
+                _written(store, copy)
+            return sqlite.verify(copy)
 
     def restore(self, backup: Path, *, forget: str, marks: Marks | None) -> Report:  # noqa: ARG002
         raise LedgerError(

@@ -225,7 +225,15 @@ class Ledger(Reads, Stands, Acts):
         charge.number, _, charge.digest = self._append("charge", fields)
 
     def _costs(self, state: State, charge: Charge) -> tuple[Amounts, Amounts]:
-        """What it costs, and by how much that makes grow what is spent; refused if it does not fit."""
+        """What it costs, and by how much that makes grow what is spent; refused if it does not fit.
+
+        It follows from the state, which nobody changes: where it was looked at for the same one, that counts.
+        """
+        if charge.costs is None or charge.costs[0] is not state:
+            charge.costs = state, *self._fitting(state, charge)
+        return charge.costs[1:]
+
+    def _fitting(self, state: State, charge: Charge) -> tuple[Amounts, Amounts]:
         share = self._shares.get(charge.analyst)
         if charge.blocks is not None:
             blocks = Blocks.of(state, charge.blocks, charge.analyst, share)

@@ -30,11 +30,9 @@ SETTINGS: Final = {
     "statement_timeout": "0",
     "lock_timeout": "'300s'",
     "idle_in_transaction_session_timeout": "'60s'",
-    "tcp_keepalives_idle": "30",
-    "tcp_keepalives_interval": "10",
-    "tcp_keepalives_count": "3",
 }
-"""Of every connection. Whoever holds the lock and is gone loses it within a minute or two."""
+"""Of every connection. Whoever hangs with the lock loses it after a minute, and so does who is gone
+(`discreet.postgres`)."""
 DURABLE: Final = ("fsync", "full_page_writes")
 """Settings of the server without which what was flushed may be gone after a power cut."""
 SERVER: Final = """

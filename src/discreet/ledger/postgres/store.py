@@ -82,7 +82,8 @@ class Postgres:
         self._last = f"SELECT number, hash FROM {head}"
         settings = ", ".join(f"current_setting('{setting}')" for setting in DURABLE)
         self._enter = (
-            f"SELECT l.number, l.hash, l.name, s.*, {settings} FROM {where.table('locked()')} AS l, ({SERVER}) AS s"
+            "BEGIN ISOLATION LEVEL READ COMMITTED, READ WRITE; SET LOCAL synchronous_commit = off;"
+            f" SELECT l.number, l.hash, l.name, s.*, {settings} FROM {where.table('locked()')} AS l, ({SERVER}) AS s"
         )
 
     @property
@@ -194,11 +195,12 @@ class Postgres:
         self._head = (number, digest) if number else None
 
     def _entered(self) -> tuple[Any, ...]:
+        """In one message, and no pipeline: psycopg ends one with a request that stops the server's clock, and whoever
+        hung then with the lock would have had it for good."""
         with self._asking() as connection:
-            with connection.pipeline():
-                connection.execute("BEGIN ISOLATION LEVEL READ COMMITTED, READ WRITE")
-                connection.execute("SET LOCAL synchronous_commit = off")
-                locked = connection.execute(self._enter)
+            locked = connection.execute(self._enter)
+            while locked.nextset():
+                pass
             return the_row(locked)
 
     def _commit(self) -> None:

@@ -10,6 +10,6 @@ verify     recompute everything; backup and restore
 from __future__ import annotations
 
 from discreet.ledger.sqlite.store import Sqlite
-from discreet.ledger.sqlite.verify import back_up, restore, verify
+from discreet.ledger.sqlite.verify import UNFINISHED, back_up, restore, unfinished, verify
 
-__all__ = ["Sqlite", "back_up", "restore", "verify"]
+__all__ = ["UNFINISHED", "Sqlite", "back_up", "restore", "unfinished", "verify"]

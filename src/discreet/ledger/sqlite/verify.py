@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import sqlite3
-from collections.abc import Iterable
-from contextlib import suppress
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
+from shutil import copyfile
 from typing import Final
 
 from discreet.ledger.codec import encode, link
@@ -18,6 +20,9 @@ from discreet.ledger.sqlite.store import Sqlite
 from discreet.ledger.state import State
 from discreet.ledger.watch import accepted, known_at
 
+UNFINISHED: Final = ".unfinished"
+BESIDE: Final = ("", "-wal", "-shm", "-journal", ".lock", ".seal")
+"""A ledger's file, and what SQLite and discreet lay beside it."""
 FORGET: Final = "restore a newer backup; or say with --forget why, which is put on record"
 
 
@@ -64,22 +69,41 @@ def back_up(path: Path, target: Path) -> Report:
     path = real(path)
     with reported("copy", path):
         _demand(path)
-        if target.exists():
-            raise LedgerError(f"{target} exists already", "name a new file")
-        _copy(path, target)
-        report = verify(target)
-        beside(target, ".lock").unlink(missing_ok=True)
-        return report
+        with unfinished(target) as copy:
+            _copy(path, copy)
+            return verify(copy)
+
+
+@contextmanager
+def unfinished(target: Path) -> Iterator[Path]:
+    """A file for a backup, which gets the name of one when the block ends well; else nothing stays of it.
+
+    So half a copy is never taken for a backup, and a disk that is full gets no fuller with each attempt.
+    """
+    path = beside(target, f".{os.getpid()}{UNFINISHED}")
+    try:
+        _demand_new(target)
+        yield path
+        _demand_new(target)
+        path.rename(target)
+    finally:
+        _remove(path)
+
+
+def _remove(path: Path) -> None:
+    for ending in BESIDE:
+        beside(path, ending).unlink(missing_ok=True)
+
+
+def _demand_new(target: Path) -> None:
+    if target.exists():
+        raise LedgerError(f"{target} exists already", "name a new file")
 
 
 def _copy(path: Path, target: Path) -> None:
-    """All of it or nothing."""
     store = Sqlite(path, as_it_is=True)
     try:
         store.copy_to(target)
-    except BaseException:
-        target.unlink(missing_ok=True)
-        raise
     finally:
         store.close()
 
@@ -91,17 +115,18 @@ def restore(backup: Path, path: Path, *, forget: str = "", marks: Marks | None =
     the seal and by the high-water mark. If anything is missing, or nothing is known, `forget` must say why the owner
     restores it all the same; that is put on the record.
     """
-    saved, named, path = verify(backup), path.absolute(), real(path)
-    if not saved.sound:
-        raise LedgerDamaged(f"{backup} is damaged itself: {saved.problems[0]}", "use another backup")
-    with reported("restore", path):
+    named, path = path.absolute(), real(path)
+    with reported("restore", path), _brought(backup, path) as brought:
+        saved = verify(brought)
+        if not saved.sound:
+            raise LedgerDamaged(f"{backup} is damaged itself: {saved.problems[0]}", "use another backup")
         _demand_closed(path)
-        known, lost = _missing(backup, saved, path, None if marks is None else known_at(marks, named))
+        known, lost = _missing(brought, saved, path, None if marks is None else known_at(marks, named))
         if lost and not forget:
             raise LedgerError(f"{lost}: restoring would forget spending", FORGET)
         temporary = beside(path, ".restoring")
-        temporary.unlink(missing_ok=True)
-        _copy(backup, temporary)
+        _remove(temporary)
+        _copy(brought, temporary)
         noted = _forgotten(temporary, marks, forget, known) if lost else None
         for ending in (".lock", ".seal"):
             beside(temporary, ending).unlink(missing_ok=True)
@@ -110,6 +135,22 @@ def restore(backup: Path, path: Path, *, forget: str = "", marks: Marks | None =
         if noted is not None and marks is not None:
             marks.begin(noted[0], named, noted[1]).close()
     return verify(path)
+
+
+@contextmanager
+def _brought(backup: Path, path: Path) -> Iterator[Path]:
+    """The backup, beside the ledger: where it lies nothing may be written, and perhaps nothing can be."""
+    _demand(backup)
+    brought = beside(path, ".brought")
+    _remove(brought)
+    try:
+        for ending in ("", "-wal", ".seal"):
+            if beside(backup.resolve(), ending).exists():
+                beside(brought, ending).touch(0o600)
+                copyfile(beside(backup.resolve(), ending), beside(brought, ending))
+        yield brought
+    finally:
+        _remove(brought)
 
 
 def _demand_closed(path: Path) -> None:
