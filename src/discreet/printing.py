@@ -40,9 +40,12 @@ def plain(value: Any) -> Any:
     >>> plain({"day": date(2026, 1, 2), "n": (1, math.nan)})
     {'day': '2026-01-02', 'n': [1, None]}
     """
-    if value is None or type(value) in AS_THEY_ARE:
+    kind = type(value)
+    if value is None or kind in AS_THEY_ARE:
         return value
-    if isinstance(value, Mapping):
+    if kind is float:  # before it is compared with kinds that are slow to look for
+        return value if math.isfinite(value) else None
+    if kind is dict or isinstance(value, Mapping):
         return {str(key): plain(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
         return [plain(item) for item in value]

@@ -230,3 +230,22 @@ def test_a_part_of_a_copy_that_cannot_be_named_is_charged_nothing(policy: Policy
         with pytest.raises(discreet.QueryFailed, match="nothing was charged"):
             part.count(epsilon=0.1)
         assert curator.entries() == []
+
+
+# what is held
+
+
+def test_what_is_told_of_the_noise_is_that_of_the_cost_and_of_the_confidence(curator: Curator) -> None:
+    """It is held for the last cost of a plan: another one is told otherwise, and the first one as before."""
+    small, large, again = (curator.query(COUNT, epsilon=cost, fresh=True) for cost in (0.1, 0.2, 0.1))
+    assert small.noise == again.noise != large.noise
+    median = "SELECT MEDIAN(age) AS m FROM patients"
+    sure, surer = (curator.query(median, epsilon=0.1, fresh=True, confidence=each) for each in (0.5, 0.99))
+    assert sure.ranks["m"] < surer.ranks["m"]
+
+
+def test_what_is_told_of_the_noise_is_nobodys_to_change(curator: Curator) -> None:
+    first = curator.query(COUNT, epsilon=0.1, fresh=True)
+    told = dict(first.noise)
+    dict.clear(first.noise)
+    assert curator.query(COUNT, epsilon=0.1, fresh=True).noise == told

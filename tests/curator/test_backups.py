@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import signal
+import sqlite3
 from datetime import UTC, datetime, timedelta
+from importlib import import_module
 from pathlib import Path
+from typing import Any, cast
 
 import pytest
 
 from discreet.curator.state import ledger_path, restore_ledger, verify_ledger
-from discreet.ledger import LedgerError
-from discreet.owner.backups import back_up_again_and_again, next_backup
+from discreet.ledger import LedgerError, Report
+from discreet.owner.backups import TIME, back_up_again_and_again, next_backup
 from discreet.policy import Policy
 from tests.cli.runs import program, run, spend
 from tests.curator.worlds import hospital
 from tests.server.running import until
 
+verifying = import_module("discreet.ledger.sqlite.verify")
 NOON = datetime(2026, 1, 31, 12, tzinfo=UTC)
 
 
@@ -46,6 +50,50 @@ def test_not_where_they_would_be_lost_together(policy: Policy) -> None:
     spend(policy, 0.1)
     with pytest.raises(LedgerError, match="lies in the state folder"):
         next_backup(policy, policy.state / "backups", 1)
+
+
+def test_a_full_disk_leaves_nothing_behind(policy: Policy, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Neither half a copy nor what SQLite lays beside it, as it does on a disk of 64 kB: the next would find less."""
+    spend(policy, 0.1)
+    folder = tmp_path / "elsewhere"
+
+    def full(_: object, path: Path) -> None:
+        for ending in ("", "-wal", "-shm"):
+            path.with_name(path.name + ending).write_bytes(b"half")
+        raise sqlite3.OperationalError("database or disk is full")
+
+    monkeypatch.setattr(verifying.Sqlite, "copy_to", full)
+    with pytest.raises(LedgerError, match="disk is full"):
+        next_backup(policy, folder, 5)
+    assert list(folder.iterdir()) == []
+    assert verify_ledger(policy).sound
+
+
+def test_a_copy_that_was_not_verified_is_no_backup(
+    policy: Policy, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It has no such name before; what a process leaves that is killed is none of the copies, and goes with them."""
+    spend(policy, 0.1)
+    folder, verified = tmp_path / "elsewhere", list[list[Path]]()
+    whole = [next_backup(policy, folder, 2, NOON + timedelta(hours=hour))[0] for hour in range(2)]
+    honest = verifying.verify
+
+    def noted(*given: Any) -> Report:
+        verified.append([each for each in folder.iterdir() if each.suffix == ".sqlite"])
+        return cast(Report, honest(*given))
+
+    monkeypatch.setattr(verifying, "verify", noted)
+    for hour in (2, 3):
+        moment = (NOON + timedelta(hours=hour)).strftime(TIME)
+        left = folder / f"{whole[0].name.rpartition('-')[0]}-{moment}.sqlite.77.unfinished"
+        for ending in ("", "-wal", ".lock"):
+            left.with_name(left.name + ending).write_bytes(b"half")
+    (folder / "77.unfinished").write_bytes(b"somebody else's")
+    third = next_backup(policy, folder, 2, NOON + timedelta(hours=4))[0]
+    assert set(verified[0]) == set(whole)
+    assert {each for each in folder.iterdir() if each.suffix == ".sqlite"} == {whole[1], third}
+    fourth = next_backup(policy, folder, 2, NOON + timedelta(hours=5))[0]
+    assert set(folder.iterdir()) == {third, fourth, folder / "77.unfinished"}
 
 
 def test_what_fails_is_told_and_tried_again(policy: Policy, tmp_path: Path) -> None:
@@ -84,3 +132,8 @@ def test_the_command_ends_when_it_is_told(policy: Policy, tmp_path: Path) -> Non
 @pytest.mark.parametrize("every", ["0m", "soon", "1.5h", "-1h", "٣h"])
 def test_spans_that_are_none(policy: Policy, tmp_path: Path, every: str) -> None:
     assert "span of time" in run("ledger", "backup", policy.path, tmp_path / "x", f"--every={every}", code=2).stderr
+
+
+def test_how_many_stay_is_for_those_that_are_made_again_and_again(policy: Policy, tmp_path: Path) -> None:
+    assert "add it" in run("ledger", "backup", policy.path, tmp_path / "x", "--copies", "3", code=2).stderr
+    assert not (tmp_path / "x").exists()

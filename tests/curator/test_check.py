@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import duckdb
 import pytest
 
 from discreet.owner import unit_lints
 from discreet.owner.check import LINTS, check, checked
 from discreet.owner.inspection import inspected
-from discreet.policy import Finding, fingerprint
+from discreet.policy import Finding, Severity, fingerprint, read
 from tests.curator.mistakes import ERROR, EXAMPLES, NOTE, ROWS_ALONE, WARNING, with_column
 from tests.curator.worlds import SOURCES, hospital
 
@@ -37,6 +38,23 @@ def test_every_lint_has_an_example() -> None:
 
 def test_a_hospital_without_mistakes_has_no_findings(tmp_path: Path) -> None:
     assert check(hospital(tmp_path)) == ()
+
+
+@pytest.mark.parametrize(("written", "severities"), [("7", []), ("007", [WARNING]), ("p7", [WARNING])])
+def test_of_csv_counts_what_is_written_where_others_have_types(
+    written: str, severities: list[Severity], tmp_path: Path
+) -> None:
+    """Else whoever has CSV beside Parquet is warned, whatever is in them."""
+    (tmp_path / "visits.csv").write_text(f"patient,n\n{written},1\n8,2\n-1,3\n,4\n", encoding="utf-8")
+    duckdb.sql(f"COPY (SELECT 7 AS patient, 1 AS age) TO '{tmp_path / 'patients.parquet'}'")
+    (tmp_path / "clinic.toml").write_text(
+        'name = "clinic"\nbudget = { epsilon = 1.0 }\nunit = { name = "patient" }\n'
+        '[tables.patients]\nsource = "patients.parquet"\nunit = "patient"\n'
+        '[tables.visits]\nsource = "visits.csv"\nunit = "patient"\nmultiline = false\n',
+        encoding="utf-8",
+    )
+    found = [each for each in check(read(tmp_path / "clinic.toml")) if each.lint == "unlike-units"]
+    assert [each.severity for each in found] == severities
 
 
 def test_state_on_a_network_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

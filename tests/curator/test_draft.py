@@ -130,6 +130,7 @@ def test_compressed_and_tabulated_headers_are_read() -> None:
         assert {"# age = {", "# ward = {"} <= {line[: line.find("{") + 1] for line in draft([file], "x").splitlines()}
 
 
+@pytest.mark.long
 @settings(max_examples=20, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(ROWS, ROWS)
 def test_csv_files_of_one_header_give_one_draft(first: list[str], second: list[str]) -> None:
@@ -167,6 +168,7 @@ def test_names_never_break_out_of_their_place() -> None:
     assert all(line.isprintable() for line in text.splitlines())
 
 
+@pytest.mark.long
 @settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(st.text(min_size=1, max_size=8), min_size=1, max_size=5))
 def test_any_header_gives_toml(names: list[str]) -> None:

@@ -289,6 +289,7 @@ def test_numbers_are_neither_all_alike_nor_uniform() -> None:
     assert len(words) > 30
 
 
+@pytest.mark.long
 def test_the_same_policy_makes_the_same_rows_everywhere() -> None:
     policy = POLICIES["bank"]
     rows = dummy_rows(policy, 50)

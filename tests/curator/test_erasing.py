@@ -77,6 +77,7 @@ def test_a_person_leaves_sealed_blocks_waiting_rows_and_the_record_of_who_was_se
         assert curator.query(COUNT, epsilon=0.1, blocks="all").rows[0][0] == len(rows_of(policy))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kind", OWNED)
 def test_what_is_left_is_what_would_be_there_had_the_person_never_come(tmp_path: Path, kind: str) -> None:
     """The theorem: beside a world without the person, under the same secret."""
@@ -268,6 +269,7 @@ def is_whole(path: Path) -> bool:
     return there[0]
 
 
+@pytest.mark.long
 def test_a_program_that_has_an_earlier_copy_open_is_told_until_it_lets_go(tmp_path: Path) -> None:
     """A file that was removed stays on the disk for whoever has it open; a server lets go by itself."""
     path = world(tmp_path, "unit in days", more=VISITS)

@@ -179,6 +179,7 @@ def test_two_at_once_do_it_once(tmp_path: Path) -> None:
     assert sorted(map(str, results)) == ["0", "None", "None", "None"]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("most", [60, pytest.param(2000, marks=pytest.mark.slow)])
 def test_killed_anywhere_it_is_never_half(most: int, tmp_path: Path) -> None:
     state = read(copied("hospital", tmp_path)).state

@@ -259,6 +259,7 @@ def tricked(rows: Rows, random: Random) -> Step | None:
     return None
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("seed", later(range(4)))
 def test_no_text_slips_through(seed: int) -> None:
     """Whatever is answered about a part fulfils the theorem; whatever is refused charges nothing."""

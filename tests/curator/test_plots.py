@@ -722,6 +722,7 @@ def test_unknown_themes_are_refused(theme: Any) -> None:
             draw()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("theme", THEMES)
 def test_charts_are_written_without_a_browser(theme: str, tmp_path: Path) -> None:
     chart = answer(columns=["ward & <b>", "n"]).plot(theme)

@@ -51,6 +51,12 @@ def test_no_source_is_needed_and_no_question_repeated(tmp_path: Path) -> None:
         assert not any(file in text for file in SOURCES)
 
 
+def test_what_is_code_is_shown_as_code(tmp_path: Path) -> None:
+    shown = page(statement(hospital(tmp_path)))
+    assert "<code>[statement]</code> in the policy" in shown
+    assert "`" not in shown
+
+
 def test_what_is_said_is_what_the_ledger_says(tmp_path: Path) -> None:
     policy = hospital(tmp_path)
     before = statement(policy)

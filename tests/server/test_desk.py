@@ -59,11 +59,16 @@ def fresh(tmp_path: Path) -> Iterator[AtDesk]:
         yield made
 
 
-def looked(visitor: Visitor, draft: str, back: str) -> str:
-    """The page behind a look at the files."""
-    proof = hidden(visitor.get(f"{draft}/{back}"), "proof")
-    assert visitor.post(f"{draft}/look", {"proof": proof, "back": back}).status_code == 303
-    return until(lambda: "" if "data-look-again" in (page := visitor.get(f"{draft}/{back}").text) else page)
+def looked(visitor: Visitor, draft: str, step: str) -> str:
+    """The page of a step, after a look at the files."""
+    proof = hidden(visitor.get(f"{draft}/{step}"), "proof")
+    assert went(visitor.post(f"{draft}/look", {"proof": proof})) == f"{draft}/review#look"
+    return seen(visitor, draft, step)
+
+
+def seen(visitor: Visitor, draft: str, step: str) -> str:
+    """The page of a step, once a look has ended."""
+    return until(lambda: "" if "data-look-again" in (page := visitor.get(f"{draft}/{step}").text) else page)
 
 
 def called(script: str, folder: Path) -> list[list[str]]:
@@ -184,6 +189,7 @@ HOSTILE = (
 )
 
 
+@pytest.mark.long
 def test_names_are_words_to_the_script_and_texts_to_the_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     header = ["id", "'; touch gone; '", '"] = false\n[x]', "<img src=x onerror=alert(1)>", "$(touch gone)", "{{7*7}}"]
     folder = tmp_path / "data"
@@ -273,6 +279,7 @@ NONSENSE: list[tuple[dict[str, str], str]] = [
 ]
 
 
+@pytest.mark.long
 def test_what_makes_no_sense_is_said_beside_its_column(owner: Visitor) -> None:
     """Each from the form as it was opened once: what is refused changes no draft."""
     draft = begin(owner, "wrong", "visits.csv")
@@ -287,6 +294,7 @@ def test_what_makes_no_sense_is_said_beside_its_column(owner: Visitor) -> None:
     assert went(columns(owner, f"{draft}/columns/0", COLUMNS, page=page)) == f"{draft}/budget"
 
 
+@pytest.mark.long
 def test_a_budget_is_told_in_words_and_queries(owner: Visitor) -> None:
     draft = begin(owner, "words", "visits.csv")
     went(send(owner, f"{draft}/units", unit="patient", tables="1", unit_0="column:patient_id"))
@@ -305,6 +313,7 @@ def test_a_budget_is_told_in_words_and_queries(owner: Visitor) -> None:
         assert send(owner, f"{draft}/analysts", name_0=name, share_0="0.5").status_code == 422, name
 
 
+@pytest.mark.long
 def test_what_is_looked_at_in_the_files_is_exact_and_marked(owner: Visitor) -> None:
     draft = begin(owner, "exact", "visits.csv")
     units = {"unit_0": "column:patient_id", "rows_0": "2", "lines_0": "no"}
@@ -330,6 +339,28 @@ def test_what_is_looked_at_in_the_files_is_exact_and_marked(owner: Visitor) -> N
     assert owner.post(f"{draft}/acknowledge", {**fields, "finding": "x: y"}).status_code == 422
     went(owner.post(f"{draft}/acknowledge", fields))
     assert f'acknowledged = ["{wanted}"]' in unescape(owner.get(f"{draft}/review").text)
+
+
+def test_looking_keeps_what_the_form_says_first(owner: Visitor) -> None:
+    """Else what is looked at is not what is seen: a table whose unit is chosen has none yet."""
+    draft = begin(owner, "keeps", "visits.csv")
+    assert "missing" in looked(owner, draft, "units"), "nothing was kept"
+    units = {"unit_0": "column:patient_id", "rows_0": "2", "lines_0": "no"}
+    sent = send(owner, f"{draft}/units", unit="patient", tables="1", look="1", **units)
+    assert went(sent) == f"{draft}/units#look"
+    assert "rows that would be read" in seen(owner, draft, "units")
+    clamped = {**COLUMNS, "cost": {"kind": "number", "min": "0", "max": "1"}}
+    assert went(columns(owner, f"{draft}/columns/0", clamped, look="1")) == f"{draft}/columns/0#look"
+    assert "answers tell more of the bounds than of the data" in seen(owner, draft, "columns/0")
+
+
+def test_a_look_that_failed_is_not_told_of_what_was_kept_since(owner: Visitor) -> None:
+    draft = begin(owner, "failed", "visits.csv")
+    assert "missing" in looked(owner, draft, "units")
+    units = {"unit_0": "column:patient_id", "rows_0": "2", "lines_0": "no"}
+    went(send(owner, f"{draft}/units", unit="patient", tables="1", **units))
+    for step in ("units", "columns/0", "review"):
+        assert "notice bad" not in owner.get(f"{draft}/{step}").text, step
 
 
 # what changes meanwhile
@@ -373,6 +404,7 @@ def test_files_that_change_meanwhile_are_noticed(fresh: AtDesk) -> None:
     assert not list(fresh.folder.glob("*.toml"))
 
 
+@pytest.mark.long
 def test_no_file_is_overwritten_and_none_is_half_written(fresh: AtDesk, monkeypatch: pytest.MonkeyPatch) -> None:
     owner = fresh.owner()
     draft = walk(owner)
@@ -399,6 +431,7 @@ def _full(*_: object, **__: object) -> None:
     raise OSError(28, "No space left on device")
 
 
+@pytest.mark.long
 def test_a_policy_that_was_edited_by_hand_is_left_alone(fresh: AtDesk, monkeypatch: pytest.MonkeyPatch) -> None:
     owner = fresh.owner()
     went(write(owner, walk(owner)))
@@ -433,6 +466,12 @@ def test_files_that_are_no_tables_are_refused(fresh: AtDesk) -> None:
         found = send(owner, "/desk/new", name="bad", file_0=name)
         assert found.status_code == 422, name
         assert "source-unreadable" in found.text
+    for many, status in ((1000, 303), (1001, 422)):  # a form of more would be refused after all was filled in
+        names = ",".join(f"column_with_a_long_name_{number}" for number in range(many - 1))
+        (fresh.folder / "wide.csv").write_text(f"person_id,{names}\n", encoding="utf-8")
+        found = send(owner, "/desk/new", name="wide", file_0="wide.csv")
+        assert found.status_code == status, many
+    assert "wide has 1,001 columns" in found.text
     for name in ("", ".", "../x", "a/b", "x" * 61, "é", "-x", "a b", "a\nb"):
         assert send(owner, "/desk/new", name=name, file_0="visits.csv").status_code == 422, name
     assert "no file was chosen" in send(owner, "/desk/new", name="none").text
@@ -440,6 +479,7 @@ def test_files_that_are_no_tables_are_refused(fresh: AtDesk) -> None:
     assert "cannot be used" in owner.get("/desk").text
 
 
+@pytest.mark.long
 def test_opening_says_what_is_wrong_with_the_files(fresh: AtDesk) -> None:
     owner = fresh.owner()
     went(write(owner, walk(owner)))

@@ -64,6 +64,7 @@ def others(clinic: AtDesk) -> dict[str, Visitor]:
     return visitors
 
 
+@pytest.mark.long
 def test_the_desk_is_for_whoever_started_it(clinic: AtDesk, owner: Visitor) -> None:
     draft = begin(owner, "draft", "visits.csv")
     pages = ["/desk", "/desk/new", "/desk/opening", *(f"{draft}/{step}" for step in ("files", "units", "review"))]

@@ -17,6 +17,9 @@ from tests.server.desk import AtDesk, begin, build, columns, desk, hidden, open_
 from tests.server.test_desk import looked
 from tests.server.visitor import Visitor
 
+pytestmark = pytest.mark.long
+"""Each walks through a desk."""
+
 PEOPLE = "kunde_nr;betrag;anteil\n" + "".join(f"{n % 20};{n},5;0,{n % 10}\n" for n in range(100))
 RIDES = "rider_id,day,fare\n"
 SECRET = "hunter2secret"

@@ -34,6 +34,9 @@ from discreet.server.queue import Queue
 from tests.budget import later
 from tests.server.browser import barriers, overflowing
 
+pytestmark = pytest.mark.long
+"""All pages are made for them."""
+
 ROOT = Path(__file__).parents[2]
 HOSTILE = [
     "<script>alert(1)</script>",
@@ -297,7 +300,21 @@ def test_pages_sections_and_pictures_are_served(get: Get) -> None:
         assert 'href="/docs/guide"' in response.text
     picture = get("/docs/guide/pictures/wards.svg")
     assert (picture.status_code, picture.headers["content-type"]) == (200, "image/svg+xml")
-    assert picture.content == (ROOT / "docs/guide/pictures/wards.svg").read_bytes()
+    drawn = (ROOT / "docs/guide/pictures/wards.svg").read_text(encoding="utf-8")
+    assert re.sub(r"<style>.*?</style>", "", picture.text) == drawn
+    assert "prefers-color-scheme:dark" in picture.text, "a white picture blinds whoever reads in the dark"
+
+
+def test_every_drawing_is_light_or_dark_as_its_page_is() -> None:
+    """Light letters on white paper are read by nobody: pages lay nothing below a picture, and pictures follow them."""
+    assert "background: #ffffff" not in (ROOT / "src/discreet/server/pages/static/manual.css").read_text("utf-8")
+    library = routes.manual().library
+    drawings = [each.removeprefix("docs/") for each in library.pictures if each.endswith(".svg")]
+    assert len(drawings) > 10
+    for address in drawings:
+        drawn, _ = library.picture(address) or (b"", "")
+        assert b"prefers-color-scheme:dark" in drawn, address
+        assert b'fill="#ffffff"' in drawn[:700] or address == "architecture.svg", f"{address} has no paper of its own"
 
 
 def test_every_link_of_a_page_is_served(get: Get) -> None:
@@ -348,7 +365,6 @@ def test_a_search_leads_to_what_is_meant() -> None:
     )
 
 
-@pytest.mark.long
 def test_files_are_searched_as_the_server_does(browser: Browser, written: Path) -> None:
     """From the disk, with no server at all."""
     index = Index(library())
@@ -378,7 +394,6 @@ FORMS = ["index", "guide/01-first-answer", "comparison", "gallery/hospital", "gu
 """Contents, text and code, tables, a notebook; and long pages of these."""
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("name", later(FORMS, 4))
 def test_everybody_can_read_them(browser: Browser, written: Path, name: str) -> None:
     """In light and dark, on a phone."""
@@ -389,7 +404,6 @@ def test_everybody_can_read_them(browser: Browser, written: Path, name: str) -> 
         assert overflowing(page) == []
 
 
-@pytest.mark.long
 def test_the_readme_is_one_screen(browser: Browser, tmp_path: Path) -> None:
     """As wide as where code is read in a browser, with a wide font: 1,080 pixels, its picture in light and in dark."""
     style = """body { margin: 0; padding: 24px; width: 836px; font: 16px/1.5 "DejaVu Sans", sans-serif }

@@ -261,6 +261,7 @@ def test_static_files_are_kept_for_ever_and_change_their_address(hospital: Site)
 # words that would like to be markup
 
 
+@pytest.mark.long
 def test_no_word_becomes_markup(hostile: Site) -> None:
     visitor, owner = hostile.visitor(WHO), hostile.visitor(OWNER)
     questions = [

@@ -43,6 +43,7 @@ ALLOWED = {
     f"{HOME}/ledger?text=ward&answered=yes&page=1": EVERYBODY,
     f"{HOME}/ledger.csv": EVERYBODY,
     f"{HOME}/ledger.json": EVERYBODY,
+    f"{HOME}/ledger/chart.svg?layout=narrow&theme=dark": EVERYBODY,
     f"{HOME}/releases": EVERYBODY,
     f"{HOME}/streams?page=2": EVERYBODY,
     f"{HOME}/streams.json": EVERYBODY,
@@ -393,6 +394,7 @@ def test_questions_over_public_tables_are_shown_below_the_form(analyst: Visitor)
     assert ">60<" in found.text
 
 
+@pytest.mark.long
 def test_the_ledger_is_filtered_and_paged(fresh: Site, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("discreet.server.pages.ledger.PAGE", 2)
     owner, analyst = fresh.visitor(OWNER), fresh.visitor(ANALYST)
@@ -510,6 +512,7 @@ def test_a_question_that_lasts_is_waited_for_and_cancelled(rigged: Running) -> N
         assert client.get(arrived).status_code == 200
 
 
+@pytest.mark.long
 def test_python_and_curl_repeat_the_question_free(server: Running, tmp_path: Path) -> None:
     with httpx.Client(base_url=server.url, headers=BROWSER, trust_env=False, verify=PLAIN, timeout=300) as client:
         client.post("/sign-in", data={"token": server.tokens[ANALYST]})
@@ -571,6 +574,7 @@ def test_examples_are_answered(hospital: Site, analyst: Visitor) -> None:
     tables = hospital.app.state.app_state.datasets["hospital"].curator.tables()
     found = [each.sql for each in editor.examples(tables)]
     assert len(found) >= 3
+    assert len({each.name for each in editor.examples(tables)}) == len(found), "names tell them apart"
     for sql in found:
         sent = analyst.send("/data/hospital/ask", sql=sql, epsilon="0.01")
         if sent.status_code == 303:

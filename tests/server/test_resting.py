@@ -157,6 +157,14 @@ def test_a_rest_ends_by_itself(monkeypatch: pytest.MonkeyPatch) -> None:
     assert not any(queue._resting(line) for line in ("loud", "modest"))
 
 
+def test_a_rest_that_ends_while_somebody_looks_is_not_slept_through(room: Room) -> None:
+    """Between looking for work and going to sleep: nobody would wake whoever sleeps then while nothing is sent."""
+    with room.queue._changed:
+        room.queue._rests["loud"] = [room.now]
+        assert room.queue._until_rested() == 0
+        assert room.queue._until_rested() is None
+
+
 def test_whoever_asks_without_end_makes_no_crowd_rest_for_longer(room: Room) -> None:
     """The attack: one question after the other, so that others rest. Each rest is of one question, and they do not add
     up: a crowd has at least two thirds of what it had.

@@ -54,6 +54,7 @@ def test_addresses_can_be_written_into_a_browser() -> None:
     assert Listening(host="::1", certificate=Path("x")).url(1) == "https://[::1]:1"
 
 
+@pytest.mark.long
 def test_neither_a_provider_nor_telemetry_is_imported_unless_asked_for() -> None:
     text = (
         "import sys, discreet.server.run, discreet.cli.serve; "

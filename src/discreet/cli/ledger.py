@@ -36,6 +36,8 @@ if TYPE_CHECKING:
 HEADINGS: Final = ("no", "at", "analyst", "cost", "question", "answered")
 MAX_LETTERS: Final = 100
 """Characters of a question that are shown."""
+COPIES: Final = 30
+"""Backups that stay, unless somebody says how many."""
 
 
 @click.group(no_args_is_help=False, short_help="Show, verify, export, back up, restore, accept and move the ledger.")
@@ -96,16 +98,16 @@ def export(policy: Path | str, form: str, output: Path | None, as_json: bool) ->
 @policy_argument
 @click.argument("file", type=click.Path(path_type=Path), metavar="FILE|FOLDER")
 @click.option("--every", type=Span(), help="Until Ctrl-C, a new file in FOLDER after every 15m, 6h, 1d.")
-@click.option(
-    "--copies", type=click.IntRange(1, 100_000), default=30, show_default=True, help="With --every: how many stay."
-)
+@click.option("--copies", type=click.IntRange(1, 100_000), help=f"With --every: how many stay.  [default: {COPIES}]")
 @json_option
-def backup(policy: Path, file: Path, every: timedelta | None, copies: int, as_json: bool) -> int:
+def backup(policy: Path, file: Path, every: timedelta | None, copies: int | None, as_json: bool) -> int:
     """Write a consistent copy of POLICY's ledger to FILE, also while questions are asked, and verify it."""
     from discreet.curator.state import back_up_ledger
     from discreet.policy import read
 
     if every is None:
+        if copies is not None:
+            raise click.UsageError("--copies says how many stay with --every: add it, or leave --copies out")
         return _tell(back_up_ledger(read(policy), file), as_json=as_json)
     from discreet.owner.backups import back_up_again_and_again
 
@@ -117,7 +119,7 @@ def backup(policy: Path, file: Path, every: timedelta | None, copies: int, as_js
             click.echo(line)
 
     with until_told() as ended:
-        back_up_again_and_again(policy, file, copies, tell, lambda: ended.wait(every.total_seconds()))
+        back_up_again_and_again(policy, file, copies or COPIES, tell, lambda: ended.wait(every.total_seconds()))
     return 0
 
 

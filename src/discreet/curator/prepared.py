@@ -28,7 +28,7 @@ from discreet.sql.accuracy import Wanted
 from discreet.sql.cache import NoisyMeasures
 from discreet.sql.cost import Allocation, allocate, free, rank_notes
 from discreet.sql.draw import draw
-from discreet.sql.expected_error import averages, errors, explained, rank_errors, words
+from discreet.sql.expected_error import Drawn, averages, errors, explained, rank_errors, words
 from discreet.sql.intervals import Known
 from discreet.sql.plan import Plan
 from discreet.sql.released import with_nothing
@@ -160,13 +160,21 @@ class PreparedQuery:
             return held
         version = context.version if plan.reads_tables else None
         shown = Shown(plan, drawn, self.confidence, lambda query: context.compute(query, version))
-        noise = words(plan, drawn.noises)
-        ranks = rank_errors(plan, self.allocation, self.confidence)
-        labels = {label: noise.get(label, "") for label in noisy_labels(plan)}
-        table = Table(shown.rows, shown.intervals, labels, ranks, self._rank_notes)
+        table = Table(shown.rows, shown.intervals, *self._described(drawn.noises))
         if receipt and table.can_be_held:
             plan.memo.last = key, table
         return table
+
+    def _described(self, noises: Drawn) -> tuple[dict[str, str], dict[str, int], list[str]]:
+        """The noise of each column in words, and what is known of ranks: held for the last allocation of a plan."""
+        plan, allocation, key = self.plan, self.allocation, (noises, self.confidence)
+        held = plan.memo.described
+        if held is None or held[0] is not allocation or held[1] != key:
+            texts, ranks = words(plan, noises), rank_errors(plan, allocation, self.confidence)
+            labels = {label: texts.get(label, "") for label in noisy_labels(plan)}
+            held = plan.memo.described = allocation, key, (labels, ranks, self._rank_notes)
+        described: tuple[dict[str, str], dict[str, int], list[str]] = held[2]
+        return described
 
     @property
     def _nothing(self) -> Loss:

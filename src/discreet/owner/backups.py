@@ -13,6 +13,7 @@ from typing import Final
 from discreet.curator.state import back_up_ledger
 from discreet.errors import Refused
 from discreet.ledger import LedgerError, Report
+from discreet.ledger.sqlite import UNFINISHED
 from discreet.logs import note
 from discreet.policy import Policy, PolicyError, read
 from discreet.printing import printable
@@ -34,10 +35,18 @@ def next_backup(policy: Policy, folder: Path, copies: int, now: datetime | None 
     report = back_up_ledger(policy, path)
     note("backed-up", dataset=policy.name, records=report.records, sound=report.sound)
     if report.sound:
-        ours = re.compile(f"{re.escape(begins)}-{_MOMENT}[.]sqlite")
-        for old in sorted(each for each in folder.iterdir() if ours.fullmatch(each.name))[:-copies]:
-            old.unlink()
+        _remove_older(folder, begins, copies)
     return path, report
+
+
+def _remove_older(folder: Path, begins: str, copies: int) -> None:
+    """The newest copies stay; what is older than these goes, and with it what was left by a process that was killed."""
+    named = re.compile(f"({re.escape(begins)}-{_MOMENT}[.]sqlite)([.][0-9]+{re.escape(UNFINISHED)}.*)?")
+    ours = [(match, each) for each in folder.iterdir() if (match := named.fullmatch(each.name))]
+    oldest = sorted(match[1] for match, _ in ours if match[2] is None)[-copies:][0]
+    for match, old in ours:
+        if match[1] < oldest:
+            old.unlink(missing_ok=True)
 
 
 def _label(policy: Policy) -> str:

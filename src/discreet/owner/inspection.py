@@ -88,6 +88,7 @@ class Inspection:
         self._units: dict[str, UnitFigures | None] = {}
         self._groups: dict[str, dict[str, int]] = {}
         self._repeated: dict[str, dict[str, bool]] = {}
+        self._integers: dict[str, dict[str, bool]] = {}
 
     def held(self, table: Table) -> dict[str, str]:
         """The source's own columns with their types."""
@@ -119,6 +120,12 @@ class Inspection:
         held = None if self._stays(table) else self.spelling(table, column)
         known = self._repeated.setdefault(table.name, {})
         return held is not None and self._once(known, table, lambda: self._counts_twice(table, held), False, key=held)
+
+    def writes_integers(self, table: Table, column: str) -> bool:
+        """Whether all texts of a column are whole numbers as others write them, too: 7, and never 007."""
+        held = None if self._stays(table) else self.spelling(table, column)
+        known = self._integers.setdefault(table.name, {})
+        return held is not None and self._once(known, table, lambda: self._are_integers(table, held), False, key=held)
 
     def _stays(self, table: Table) -> bool:
         """Whether rows may not leave their database: of those nothing is counted here."""
@@ -174,6 +181,11 @@ class Inspection:
     def _counts_twice(self, table: Table, column: str) -> bool:
         rows = self._sources.rows(table, {"named": (column, _named)}, absent={"named": "VARCHAR"})
         return bool(self._row(table, f"SELECT count(named) > count(DISTINCT named) FROM ({rows})")[0])
+
+    def _are_integers(self, table: Table, column: str) -> bool:
+        rows = self._sources.rows(table, {"named": (column, _named)}, absent={"named": "VARCHAR"})
+        alike = "bool_and(TRY_CAST(named AS HUGEINT)::VARCHAR IS NOT DISTINCT FROM named)"
+        return bool(self._row(table, f"SELECT {alike} FROM ({rows}) WHERE named IS NOT NULL")[0])
 
     def _owned(self, table: Table) -> UnitFigures | None:
         """Rows by the units that claim them; dangling are those with a key that nobody claims."""

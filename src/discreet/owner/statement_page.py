@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
@@ -25,6 +26,7 @@ ACCURACY: Final = (
     "For a tenth of the budget a count lies this far from the bounded truth at most, 95 % of the time. Every answer "
     "says its own error."
 )
+UNAUDITED: Final = "None was run for this statement: `discreet report POLICY --audit` runs one, on invented data."
 NONE: Final = "–"
 
 
@@ -146,7 +148,7 @@ def _column(said: Mapping[str, Any]) -> tuple[str, ...]:
 def _audit(said: Mapping[str, Any] | None) -> Iterator[str]:
     yield "<h2>Audit</h2>"
     if said is None:
-        yield "<p>None was run for this statement: `discreet report POLICY --audit` runs one, on invented data.</p>"
+        yield f"<p>{_coded(UNAUDITED)}</p>"
         return
     kind = "bad" if said["differences"] else "good"
     verdict = (
@@ -163,8 +165,13 @@ def _listed(title: str, sentences: Iterable[str]) -> Iterator[str]:
     yield f"<ul>{''.join(f'<li>{words(each)}</li>' for each in sentences)}</ul>"
 
 
+def _coded(text: str) -> str:
+    """Words, with what stands in backticks as code."""
+    return re.sub(r"`([^`]+)`", r"<code>\1</code>", words(text))
+
+
 def _facts(facts: Mapping[str, str]) -> str:
-    pairs = "".join(f"<dt>{words(name)}</dt><dd>{words(value)}</dd>" for name, value in facts.items())
+    pairs = "".join(f"<dt>{words(name)}</dt><dd>{_coded(value)}</dd>" for name, value in facts.items())
     return f"<dl>{pairs}</dl>"
 
 
@@ -175,7 +182,7 @@ def _figures(figures: Mapping[str, str]) -> str:
 
 def _table(heads: Sequence[str], rows: Iterable[Iterable[str]]) -> str:
     head = "".join(f'<th scope="col">{words(each)}</th>' for each in heads)
-    body = "".join(f"<tr>{''.join(f'<td>{words(cell)}</td>' for cell in row)}</tr>" for row in rows)
+    body = "".join(f"<tr>{''.join(f'<td>{_coded(cell)}</td>' for cell in row)}</tr>" for row in rows)
     return f'<div class="wide" tabindex="0"><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>'
 
 

@@ -237,9 +237,11 @@ def unlike_keys(inspection: Inspection, table: Table) -> Iterator[Judgement]:
 
 
 def _type(inspection: Inspection, table: Table, column: str) -> str:
-    """The source's type of a column; integers of all sizes are one."""
+    """The source's type of a column; integers of all sizes are one. CSV has no types: what is written there counts."""
     spelling = inspection.spelling(table, column)
     held = inspection.held(table)[spelling] if spelling else ""
+    if table.source.format is Format.CSV and inspection.writes_integers(table, column):
+        return "BIGINT"
     return "BIGINT" if held in INTEGERS else held
 
 

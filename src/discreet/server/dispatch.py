@@ -32,6 +32,7 @@ from discreet.server.front import learned
 from discreet.server.limits import CALLER
 from discreet.server.queue import Job, Queue, State
 from discreet.server.requests import Batching, Body, Fitting, Part, Query, Question, Releasing, Scoring, Working
+from discreet.server.turn import TURN
 from discreet.sql.part import part_of
 
 LONGEST_KEY: Final = 200
@@ -238,7 +239,7 @@ class Dispatcher:
 
     def __init__(self, queue: Queue) -> None:
         self.queue = queue
-        self.free = Queue(LIGHT, at_once=1, max_ended=0, name="light", beside=queue)
+        self.free = Queue(LIGHT, at_once=1, max_ended=0, name="light", beside=queue, turn=TURN)
         self._lock = threading.RLock()
         self._keys: dict[str, tuple[str, Job]] = {}
         self._stopping = False
@@ -312,18 +313,8 @@ class Dispatcher:
     @staticmethod
     async def wait(job: Job, seconds: float) -> bool:
         """Whether the job ended within so many seconds."""
-        if not seconds or job.result.done():
-            return job.result.done()
-        loop, ended = asyncio.get_running_loop(), asyncio.Event()
-
-        def tell(_: object) -> None:
-            with suppress(RuntimeError):  # the server stopped before the job did
-                loop.call_soon_threadsafe(ended.set)
-
-        job.result.add_done_callback(tell)
-        with suppress(TimeoutError):
-            async with asyncio.timeout(seconds):
-                await ended.wait()
+        if seconds and not job.result.done():
+            await _ended(job, seconds)
         return job.result.done()
 
     def leave(self, job: Job) -> None:
@@ -352,8 +343,10 @@ class Dispatcher:
         self.free.close()
 
 
-async def _ended(job: Job) -> None:
-    """Wait for its end. It goes on if whoever waits is gone: `asyncio.wrap_future` would cancel it halfway."""
+async def _ended(job: Job, seconds: float | None = None) -> None:
+    """Wait for its end, for so many seconds at most. It goes on if whoever waits is gone: `asyncio.wrap_future` would
+    cancel it halfway.
+    """
     loop = asyncio.get_running_loop()
     ended: asyncio.Future[None] = loop.create_future()
 
@@ -366,7 +359,12 @@ async def _ended(job: Job) -> None:
             loop.call_soon_threadsafe(tell)
 
     job.result.add_done_callback(hand_over)
-    await ended
+    alarm = None if seconds is None else loop.call_later(seconds, tell)
+    try:
+        await ended
+    finally:
+        if alarm is not None:
+            alarm.cancel()
 
 
 def _digest(value: object) -> str:

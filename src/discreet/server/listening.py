@@ -23,6 +23,7 @@ from discreet.errors import Refused
 from discreet.logs import log_to, note
 from discreet.server.connections import Listener, Prompt, burst, most_connections, most_files
 from discreet.server.service import READY, STOPPING, notify
+from discreet.server.turn import event_loop
 
 LOOPBACK: Final = ("127.0.0.1", "localhost", "[::1]", "::1")
 EXHAUSTED: Final = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM})
@@ -122,7 +123,7 @@ def listen(application: Callable[[], ASGIApp], where: Listening, tell: Any) -> N
     config = uvicorn.Config(
         app,
         http=Prompt,
-        loop="asyncio",
+        loop=f"{event_loop.__module__}:{event_loop.__name__}",
         backlog=burst(most_files()),
         ws="none",
         access_log=False,

@@ -23,6 +23,7 @@ from discreet.engines.stopping import Stop
 from discreet.errors import Refused
 from discreet.exit.progress import Progress
 from discreet.noise import SYSTEM
+from discreet.server.turn import Turn
 from discreet.tracing import Span, begun
 
 MOST_WAITING: Final = 2000
@@ -117,9 +118,10 @@ class Queue:
         max_ended: int | None = None,
         name: str = "worker",
         beside: Queue | None = None,
+        turn: Turn | None = None,
     ) -> None:
         """`at_once`: how many workers one caller may hold. `max_ended`: how many that ended can be fetched. `beside`:
-        a queue whose callers share the machine, too.
+        a queue whose callers share the machine, too. `turn`: what its workers take turns by, if they do.
         """
         self._most, self._most_of_one, self._max_ended = most, most_of_one, max_ended
         self._at_once = at_once or max(1, workers // 2)
@@ -133,7 +135,7 @@ class Queue:
         """For each line whose workers rest, until when each of them does."""
         self._modest = "", -math.inf
         """Who asked one at a time last, and when that was answered."""
-        self._is_alone, self._beside = workers == 1, beside
+        self._is_alone, self._beside, self._turn = workers == 1, beside, turn
         self._closed = False
         self._workers = [
             threading.Thread(target=self._serve, name=f"discreet-{name}-{number}", daemon=True)
@@ -152,7 +154,8 @@ class Queue:
                 raise Refused("busy", "too many questions are waiting", "ask again in a moment")
             self._lines.setdefault(job.line, deque()).append(job)
             self._jobs[job.id] = job
-            self._changed.notify()
+            if self._ready() is not None:  # else it is for one of those who work, as soon as they have done
+                self._changed.notify()
         return job
 
     def find(self, name: str, caller: str) -> Job | None:
@@ -242,9 +245,12 @@ class Queue:
                 job = self._next()
                 self._running[job.id] = job
                 self._held[job.line] += 1
+            lent = None if self._turn is None else self._turn.take()
             try:
                 job.run()
             finally:
+                if lent is not None:
+                    lent.release()
                 with self._changed:
                     del self._running[job.id]
                     self._give_back(job)
@@ -281,12 +287,15 @@ class Queue:
         return sum(until > time.monotonic() for until in self._rests.get(line, ()))
 
     def _until_rested(self) -> float | None:
-        """Seconds until one of them does no longer; None if nobody rests. What is over is forgotten."""
+        """Seconds until one of them does no longer; None if nobody rests. What is over is forgotten, after it was told:
+        it may have been over only since somebody looked for work.
+        """
         now = time.monotonic()
+        soonest = min((max(0.0, until - now) for ends in self._rests.values() for until in ends), default=None)
         self._rests = {
             line: left for line, ends in self._rests.items() if (left := [until for until in ends if until > now])
         }
-        return min((until - now for ends in self._rests.values() for until in ends), default=None)
+        return soonest
 
     def _is_full(self, line: str) -> bool:
         """Whether a line holds as many workers as it may; one that rests is held."""

@@ -94,6 +94,7 @@ def texts_of(name: str) -> list[str]:
     return [found.text for found in statements(path.read_text(encoding="utf-8")) if isinstance(found, Select)]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", ["superset"])
 def test_what_tools_ask_of_tables_is_answered(server: Running, name: str) -> None:
     """As they sent it, in one transaction each, on a connection whose settings say the cost."""

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 from discreet.accounting import Concentrated
 from discreet.accounting.balance import Amount, Balance
 from discreet.accounting.record import Entry
+from discreet.answers.plots.answer import NARROW, WIDE, Layout
 from discreet.answers.plots.beside import beside_others
 from discreet.answers.plots.theme import COLOURS, NEUTRAL, altair, chart_of, dressed, shortened, theme_of
 from discreet.answers.story import StoryLine
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
 SHOWN_CHARGES: Final = 1_000
 """Charges that are drawn: the newest."""
 SHOWN_EVENTS: Final = 200
+WIDTH: Final = 520
+"""Pixels, where there is room."""
 MOST_LABELS: Final = 16
 """Events whose kind and day are written beside their lines."""
 OTHERS: Final = "others"
@@ -61,17 +64,20 @@ class History:
 
 
 @beside_others
-def budget_chart(history: History, total: Balance, shares: Mapping[str, Balance], theme: str = "light") -> ChartType:
+def budget_chart(
+    history: History, total: Balance, shares: Mapping[str, Balance], theme: str = "light", layout: Layout = WIDE
+) -> ChartType:
     """What remains of the budget after each charge; below it, what analysts have left of their shares."""
     look = theme_of(theme)
     alt = altair()
     people = _people(history.newest, shares)
-    panels = [_total(history, total, people)]
+    panels = [_total(history, total, people, layout)]
     left = [record for analyst, balance in shares.items() for record in _share(history, analyst, balance, people)]
     if left:
-        panels.append(_shares(left, people))
+        panels.append(_shares(left, people, layout))
     chart = alt.vconcat(*panels).resolve_scale(color="shared", x="shared")
-    return dressed(chart, look, f"remaining {_words(total)}", _subtitle(history, total))
+    lines = _subtitle(history, total)
+    return dressed(chart, look, f"remaining {_words(total)}", lines, letters=layout.letters, label=layout.label)
 
 
 def burnt(history: History, balance: Balance) -> list[Record]:
@@ -183,7 +189,7 @@ def _subtitle(history: History, total: Balance) -> list[str]:
     if whole.rho is not None and whole.delta is not None:
         left = at_most(total.remaining.delta or 0.0)
         lines.append(
-            f"the budget is (ε {whole.epsilon:g}, δ {whole.delta:g}); δ {left} is left for keys that are found"
+            f"the budget is (ε {whole.epsilon:g}, δ {whole.delta:g}); δ {left} is left for partition selection"
         )
     if history.count > len(history.newest):
         lines.append(f"the newest {SHOWN_CHARGES:,} charges are shown")
@@ -204,13 +210,18 @@ def _colour(analyst: str, people: Sequence[str]) -> str:
     return analyst if analyst in people else OTHERS
 
 
-def _encoded(people: Sequence[str]) -> Any:
+def _encoded(people: Sequence[str], layout: Layout) -> Any:
     alt = altair()
+    below = {"orient": "bottom", "columns": 2} if layout is NARROW else {}
     scale = alt.Scale(domain=list(people), range=[*COLOURS[: len(people)], NEUTRAL][: len(people)])
-    return alt.Color("colour:N", scale=scale, legend=alt.Legend(title="analyst"))
+    return alt.Color("colour:N", scale=scale, legend=alt.Legend(title="analyst", **below))
 
 
 # panels
+
+
+def _width(layout: Layout) -> int:
+    return NARROW.width if layout is NARROW else WIDTH
 
 
 def _axis(records: Sequence[Record]) -> Any:
@@ -286,7 +297,7 @@ def _marks(history: History, x: Any, top: float) -> list[Any]:
     return [rules, texts]
 
 
-def _total(history: History, total: Balance, people: Sequence[str]) -> Any:
+def _total(history: History, total: Balance, people: Sequence[str], layout: Layout) -> Any:
     """The whole budget: a line of steps, and on each a drop in the colour of whoever made it."""
     alt = altair()
     records = burnt(history, total)
@@ -301,17 +312,21 @@ def _total(history: History, total: Balance, people: Sequence[str]) -> Any:
     marks = _marks(history, x, top)
     tooltip = [alt.Tooltip(f"{name}:N") for name in ("number", "at", "analyst", "cost", "question")]
     tooltip.append(alt.Tooltip("remaining:Q", format=".4~g"))
-    drops = spent.mark_rule(strokeWidth=3).encode(x=x, y=y, y2=alt.Y2("before:Q"), color=_encoded(people))
+    drops = spent.mark_rule(strokeWidth=3).encode(x=x, y=y, y2=alt.Y2("before:Q"), color=_encoded(people, layout))
     size = 45 if len(records) <= 60 else 16
-    dots = spent.mark_point(filled=True, size=size, opacity=1).encode(x=x, y=y, color=_encoded(people), tooltip=tooltip)
+    dots = spent.mark_point(filled=True, size=size, opacity=1).encode(
+        x=x, y=y, color=_encoded(people, layout), tooltip=tooltip
+    )
     steps = line.mark_line(interpolate="step-after", color=NEUTRAL, strokeWidth=2).encode(x=x, y=y)
-    return alt.layer(*marks, steps, *((drops, dots) if records else ())).properties(width=520, height=240)
+    return alt.layer(*marks, steps, *((drops, dots) if records else ())).properties(width=_width(layout), height=240)
 
 
-def _shares(records: list[Record], people: Sequence[str]) -> Any:
+def _shares(records: list[Record], people: Sequence[str], layout: Layout) -> Any:
     """The shares: a line of steps for each analyst."""
     alt = altair()
     y = alt.Y("left:Q", title="left of the share", axis=alt.Axis(format="%"), scale=alt.Scale(domain=[0, 1]))
     tooltip = [alt.Tooltip("analyst:N"), alt.Tooltip("left:Q", format=".1%")]
-    base = chart_of(records).encode(x=_axis(records), y=y, color=_encoded(people), detail="analyst:N", tooltip=tooltip)
-    return base.mark_line(interpolate="step-after", strokeWidth=2).properties(width=520, height=120)
+    base = chart_of(records).encode(
+        x=_axis(records), y=y, color=_encoded(people, layout), detail="analyst:N", tooltip=tooltip
+    )
+    return base.mark_line(interpolate="step-after", strokeWidth=2).properties(width=_width(layout), height=120)

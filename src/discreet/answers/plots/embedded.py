@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from dataclasses import astuple
 from html import escape
 from typing import Any, Final
 
@@ -18,6 +19,11 @@ _INKS: Final = {
     _LIGHT.grid: ("currentColor", "0.12"),
 }
 """What a chart draws in the theme's inks is drawn in the page's, so that one picture does for light and dark."""
+_DARK: Final = "".join(
+    f'[{what}="{light}"]{{{what}:{dark}}}'
+    for light, dark in zip(astuple(_LIGHT), astuple(THEMES["dark"]), strict=True)
+    for what in ("fill", "stroke")
+)
 _NAMESPACE: Final = re.compile(r' xmlns(?::xlink)?="[^"]*"')
 _TAG: Final = re.compile(r'<[a-z](?:[^"<>]|"[^"]*")*>')
 _SPOKEN: Final = re.compile(r' (?:aria-label|aria-roledescription|role)="[^"]*"')
@@ -53,6 +59,11 @@ def bare(svg: str) -> str:
     """An SVG without what only a file of its own needs."""
     inner = svg[svg.index("<svg") :]
     return _NAMESPACE.sub("", inner, count=2)
+
+
+def in_both_themes(svg: str) -> str:
+    """A chart as a file in light colours, for pages in either: where the reader's are dark, so is it."""
+    return re.sub(r"<svg [^>]*>", rf"\g<0><style>@media (prefers-color-scheme:dark){{{_DARK}}}</style>", svg, count=1)
 
 
 def inked(svg: str, alt: str) -> str:

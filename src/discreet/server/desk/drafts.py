@@ -20,6 +20,8 @@ from discreet.owner.draft import Described, described_sources, draft
 from discreet.policy import Policy, PolicyError, parse
 from discreet.server.desk.files import demand_inside, is_database
 
+MOST_COLUMNS: Final = 1000
+"""Of a table: each is several fields of a form, which has no room for more."""
 MAX_DRAFTS: Final = 50
 """Drafts at once; the oldest goes."""
 PROVISIONAL: Final[Mapping[str, Any]] = {"budget": {"epsilon": 1.0}, "unit": {"name": "unit"}}
@@ -51,7 +53,15 @@ class Draft:
 
     def tables(self) -> list[Described]:
         """The tables of its files, as they are now."""
-        return list(described_sources(self._paths(), decided=self.decisions.get("tables", {})))
+        tables = list(described_sources(self._paths(), decided=self.decisions.get("tables", {})))
+        for table in tables:
+            if len(table.columns) > MOST_COLUMNS:
+                raise Refused(
+                    "source-unreadable",
+                    f"{table.name[:60]} has {len(table.columns):,} columns, and a form here {MOST_COLUMNS:,} at most",
+                    "write a file of those that analysts need, or a policy with: discreet init",
+                )
+        return tables
 
     def decided(self, table: str) -> Mapping[str, Any] | bool:
         """What is decided about a table; False: it is left out."""

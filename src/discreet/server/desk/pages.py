@@ -154,6 +154,8 @@ async def decide_units(seat: Seated, draft: str) -> Response:
     except Refused as refused:
         return await _units(seat, known, 422, problem=document_of(refused))
     changed = seat.desk.drafts.change(known, decisions=changes)
+    if "look" in form:
+        return seat.look(changed, "units")
     if "stay" in form:
         return RedirectResponse(f"/desk/{draft}/units", 303)
     return RedirectResponse(_after(changed, tables, -1), 303)
@@ -226,6 +228,8 @@ async def decide_columns(seat: Seated, draft: str, number: int) -> Response:
         return _columns(seat, known, page, form.get("cost", ""), 200 if page.is_good else 422)
     decided = decided_with(known, page.table, {**_decided(known, page.table), "columns": page.made})
     changed = seat.desk.drafts.change(seat.seen(known, form), decisions=_implicit(decided, allowed=page.implicit))
+    if "look" in form:
+        return seat.look(changed, f"columns/{number}")
     if "stay" in form:
         return RedirectResponse(f"/desk/{draft}/columns/{number}", 303)
     return RedirectResponse(_after(changed, await seat.light(changed.tables), number), 303)

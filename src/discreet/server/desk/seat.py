@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Annotated, Any, Final, TypeVar
 
 from fastapi import Depends
-from starlette.responses import Response
+from starlette.responses import RedirectResponse, Response
 
 from discreet.engines.problems import SourceError
 from discreet.errors import Refused
@@ -67,8 +67,15 @@ class Seat:
         known = {"problem": None, **context}
         return self.show(template, status, draft=draft, step=step, steps=STEPS, **known)
 
+    def look(self, draft: Draft, step: str) -> Response:
+        """Look at a draft beside its files, in the queue; the page of the step shows it."""
+        self.works.begin(self.dispatcher.queue, look_of(draft), lambda _: self.desk.look(draft), more=draft.revision)
+        return RedirectResponse(f"/desk/{draft.id}/{step}#look", 303)
+
     def looked(self, draft: Draft) -> Work | None:
-        return self.works.of(look_of(draft))
+        """The latest look at a draft. One that failed at an earlier version of it says nothing about this one."""
+        work = self.works.of(look_of(draft))
+        return None if work is not None and work.problem and work.more != draft.revision else work
 
     def findings(self, draft: Draft, is_wanted: Callable[[str], object]) -> list[Finding]:
         """What was found about some places of the draft, when its files were looked at last."""

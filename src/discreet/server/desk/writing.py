@@ -14,7 +14,7 @@ from discreet.owner.check import key_of
 from discreet.owner.steps import shown
 from discreet.policy import Finding, PolicyError
 from discreet.server.desk.drafts import Draft
-from discreet.server.desk.seat import STEPS, Seat, Seated, look_of
+from discreet.server.desk.seat import Seat, Seated
 from discreet.server.problems import document_of
 
 router: Final = APIRouter(prefix="/desk", include_in_schema=False)
@@ -45,12 +45,8 @@ def _read(draft: Draft) -> tuple[str, tuple[Finding, ...]]:
 @router.post("/{draft}/look")
 async def look(seat: Seated, draft: str) -> Response:
     """Look at the draft beside its files. It may last, so it runs in the queue."""
-    form, known = await seat.form(), seat.desk.drafts.get(draft)
-    seat.works.begin(seat.dispatcher.queue, look_of(known), lambda _: seat.desk.look(known))
-    back = form.get("back", "")
-    step, _, number = back.partition("/")
-    where = back if step in STEPS and (not number or number.isdecimal()) else "review"
-    return RedirectResponse(f"/desk/{draft}/{where}#look", 303)
+    await seat.form()
+    return seat.look(seat.desk.drafts.get(draft), "review")
 
 
 @router.post("/{draft}/acknowledge")
@@ -64,8 +60,7 @@ async def acknowledge(seat: Seated, draft: str) -> Response:
         raise Refused("body-invalid", "this was not found, or is an error", "look at the policy beside its files again")
     listed = [*known.decisions.get("acknowledged", []), wanted]
     changed = seat.desk.drafts.change(seen, decisions={**known.decisions, "acknowledged": list(dict.fromkeys(listed))})
-    seat.works.begin(seat.dispatcher.queue, look_of(changed), lambda _: seat.desk.look(changed))
-    return RedirectResponse(f"/desk/{draft}/review#look", 303)
+    return seat.look(changed, "review")
 
 
 @router.post("/{draft}/write")

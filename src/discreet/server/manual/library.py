@@ -17,6 +17,7 @@ from functools import cache, cached_property
 from pathlib import Path
 from typing import Any, Final
 
+from discreet.answers.plots.embedded import in_both_themes
 from discreet.server.manual.shelf import Archive, Folder
 
 PACKED: Final = Path(__file__).parent / "project.zip"
@@ -184,7 +185,9 @@ class Library:
         file = f"docs/{address}"
         if file not in self.pictures:
             return None
-        return self._drawings.get(file) or self.shelf.read(file), PICTURES[posixpath.splitext(file)[1]]
+        media = PICTURES[posixpath.splitext(file)[1]]
+        held = self._drawings.get(file) or self.shelf.read(file)
+        return (in_both_themes(held.decode("utf-8")).encode() if media == SVG else held), media
 
     @cached_property
     def _abouts(self) -> Mapping[str, str]:

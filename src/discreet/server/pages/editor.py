@@ -61,7 +61,7 @@ def examples(tables: Mapping[str, Facts]) -> list[Example]:
             value, by = written(numbers[0]), f" by {_named(keys[0])}" if keys else ""
             select, group = (f"{written(keys[0])}, ", f"\nGROUP BY {written(keys[0])}") if keys else ("", "")
             average = f"SELECT {select}AVG({value}) AS average\nFROM {table}{group}"
-            queries.append(Example(f"Average {_named(numbers[0])}{by}", average))
+            queries.append(Example(f"Average {_named(numbers[0])} of {rows}{by}", average))
     return queries[:MOST_EXAMPLES]
 
 

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import Annotated, Any, Final
+from typing import Annotated, Any, Final, Literal
 
 from fastapi import APIRouter, Query
 from starlette.responses import RedirectResponse, Response
 
 from discreet.accounting.record import Entry
 from discreet.answers.plots import History, budget_chart
-from discreet.answers.plots.embedded import picture
+from discreet.answers.plots.answer import NARROW
+from discreet.answers.plots.beside import drawn_beside
+from discreet.answers.plots.embedded import picture, svg_of
 from discreet.answers.story import StoryLine
 from discreet.answers.wire import entry_written
 from discreet.curator.state import verify_ledger
+from discreet.errors import Refused
 from discreet.ledger import Search
 from discreet.ledger.store import ENDLESS
 from discreet.server.api import CSV, json_response
@@ -67,6 +71,7 @@ def _context(page_access: PageAccess, wanted: Filter, page: int, **more: Any) ->
     count = 0 if search is None else curator.count(search)
     entries = [] if search is None else curator.latest(search, limit=PAGE, offset=(page - 1) * PAGE)
     history = History.of(curator, own, own_story(page_access.access))
+    alt = f"What remained of the budget after each of {history.count} charges; the table below has the same numbers"
     return {
         "wanted": wanted,
         "page": page,
@@ -75,7 +80,8 @@ def _context(page_access: PageAccess, wanted: Filter, page: int, **more: Any) ->
         "entries": _story(page_access, wanted, entries, page, count),
         "analysts": curator.spenders() if own.analyst is None else [own.analyst] if history.newest else [],
         "gauge": Gauge.of(curator, caller),
-        "chart": _burn_down(page_access, history) if history.newest else "",
+        "chart": picture(partial(_burn_down(page_access, history), "light"), alt) if history.newest else "",
+        "alt": alt,
         "report": None,
         **more,
     }
@@ -105,13 +111,28 @@ def _cost(entry: Entry) -> str:
     return f"{entry.cost.words.partition(',')[0]} on {len(entry.blocks)} of {entry.blocks.stream}"
 
 
-def _burn_down(page_access: PageAccess, history: History) -> str | None:
-    """What remained after each charge: for analysts, of their own share."""
+def _burn_down(page_access: PageAccess, history: History) -> Callable[..., Any]:
+    """What remained after each charge, to be drawn: for analysts, of their own share."""
     curator, caller = page_access.access.dataset.curator, page_access.access.caller
     balance = curator.budget(caller.analyst)
     shares = {} if caller.analyst else {name: curator.budget(name) for name in curator.policy.analysts}
-    alt = f"What remained of the budget after each of {history.count} charges; the table below has the same numbers"
-    return picture(partial(budget_chart, history, balance, shares, "light"), alt)
+    return partial(budget_chart, history, balance, shares)
+
+
+@router.get("/ledger/chart.svg")
+async def chart_file(page_access: Anybody, theme: Literal["light", "dark"] = "light") -> Response:
+    """The picture for phones, which load it only there."""
+
+    def drawn() -> str:
+        access = page_access.access
+        burnt = _burn_down(page_access, History.of(access.dataset.curator, own_search(access), own_story(access)))
+        return drawn_beside(lambda: svg_of(burnt(theme, NARROW)))
+
+    try:
+        content = await page_access.dispatcher.light(drawn)
+    except ImportError:
+        raise Refused("no-pictures", "altair is not installed here", "pip install 'discreet[plot]'") from None
+    return Response(content, media_type="image/svg+xml", headers=_named(page_access, "svg"))
 
 
 @router.post("/ledger/verify")
