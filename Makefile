@@ -15,7 +15,7 @@ ATTACKS := $(patsubst %,tests/attacks/test_%.py,fits selection_order threads_and
 unexport PYTHONDONTWRITEBYTECODE
 export PYTHONPYCACHEPREFIX := $(CURDIR)/$(VENV)/bytecode
 
-.PHONY: venv package demo serve docs test test-engines whole check lint chromium provider bench test-slow coverage covered-draws covered-charges clean
+.PHONY: venv package demo serve docs test test-long test-engines quick check lint chromium provider bench test-slow coverage covered-draws covered-charges clean
 
 venv: $(VENV)/.ready
 
@@ -68,8 +68,9 @@ lint: venv
 	@$(BIN)/lint-imports --config pyproject.toml
 	@$(BIN)/mypy
 
+# One form of each test.
 check: lint
-	@$(PYTEST) -q -m 'not long and not slow'
+	@$(PYTEST) -q --once -m 'not long and not slow'
 
 # A browser for the tests of the pages. Where it cannot be installed, those tests are skipped and say so.
 chromium:
@@ -79,12 +80,17 @@ chromium:
 provider:
 	@sh tests/server/oidc/provider.sh
 
-# Side by side: one waits for the network while the other unpacks; the type checker needs one core, and the suite leaves it time enough. It begins as soon as there is an environment, while browser and provider are still on their way.
+# Side by side: the type checker needs one core for less than a minute, and the suite leaves it time enough.
 test:
-	@$(MAKE) --no-print-directory -j3 lint whole
+	@$(MAKE) --no-print-directory -j2 lint quick
 
-whole: venv chromium provider
-	@$(PYTEST) -m 'not slow'
+quick: venv
+	@$(PYTEST) -m 'not long and not slow'
+
+# What takes a second of the processor or more: browsers, processes that are killed, audits, generated worlds; and all forms of what `make test` asks in some. CI runs it, too.
+test-long:
+	@$(MAKE) --no-print-directory -j3 venv chromium provider
+	@$(PYTEST) -m 'long and not slow'
 
 # Tests with engines that make test does not bring.
 test-engines: venv

@@ -37,6 +37,7 @@ KEPT: Final = "discreet/cpu"
 NAME: Final = "discreet-budget"
 """What the plugin is called."""
 SLOW: Final = pytest.mark.slow
+LONG: Final = pytest.mark.long
 
 
 def later(values: Iterable[Any], first: int = 1) -> list[Any]:
@@ -56,15 +57,31 @@ def crossed(many: Iterable[Any], few: Sequence[Any]) -> list[Any]:
 
 
 def seldom(items: Iterable[pytest.Item], table: Mapping[str, int]) -> None:
-    """Marks forms of tests as slow, of which one in so many runs in `make test`: across, as pairs are listed."""
+    """Marks forms of tests as long, of which one in so many runs in `make test`: across, as pairs are listed."""
     forms: defaultdict[str, list[pytest.Item]] = defaultdict(list)
-    for item in items:
-        if item.get_closest_marker(SLOW.name) is None:
-            forms[item.nodeid.partition("[")[0].removeprefix("tests/")].append(item)
+    for item in filter(is_quick, items):
+        forms[function(item)].append(item)
     for test, many in table.items():
         for place, item in enumerate(forms[test]):
             if (place + place // many) % many:
-                item.add_marker(SLOW)
+                item.add_marker(LONG)
+
+
+def once(items: Iterable[pytest.Item]) -> list[pytest.Item]:
+    """The first form of each test that is neither long nor slow."""
+    forms: dict[str, pytest.Item] = {}
+    for item in filter(is_quick, items):
+        forms.setdefault(function(item), item)
+    return list(forms.values())
+
+
+def is_quick(item: pytest.Item) -> bool:
+    return not any(item.get_closest_marker(mark.name) for mark in (LONG, SLOW))
+
+
+def function(item: pytest.Item) -> str:
+    """The test that an item is a form of, as tables name it: `sql/test_a.py::test_b`."""
+    return item.nodeid.partition("[")[0].removeprefix("tests/")
 
 
 def processor() -> float:
@@ -190,7 +207,7 @@ class Budget:
         budgets = tomllib.loads(BUDGETS.read_text(encoding="utf-8"))
         if self.config.args_source is pytest.Config.ArgsSource.TESTPATHS:
             self.whole(terminalreporter, spent, budgets)
-        if "not slow" in self.config.option.markexpr:
+        if self.config.option.markexpr.startswith("not "):  # as the budgets were made
             for line in over(spent, budgets):
                 terminalreporter.write_line(f"over budget: {line}", yellow=True)
 

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Final
 import pytest
 from hypothesis import settings
 
-from tests.budget import NAME, SELDOM, Budget, seldom
+from tests.budget import NAME, SELDOM, Budget, once, seldom
 from tests.workers import Workers
 
 if TYPE_CHECKING:
@@ -180,13 +180,15 @@ def pytest_collection() -> Iterator[None]:
 
 
 @pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Tests that share servers come first: one worker begins with them, and the other starts none of the same.
 
     Of these, files with tests in a browser come first, so that it is started once.
     """
     if "coverage" not in sys.modules:  # which looks at all that is not slow by itself
         seldom(items, tomllib.loads(SELDOM.read_text(encoding="utf-8")))
+    if config.option.once:
+        items[:] = once(items)
     browsing = {item.path for item in items if BROWSER in _fixtures(item)}
     items.sort(key=lambda item: (SERVERS.isdisjoint(_fixtures(item)), item.path not in browsing))
 
@@ -197,6 +199,7 @@ def _fixtures(item: pytest.Item | None) -> frozenset[str]:
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--workers", type=int, default=1, help="processes that run tests, forked once they are collected")
+    parser.addoption("--once", action="store_true", help="one form of each test")
 
 
 def pytest_configure(config: pytest.Config) -> None:

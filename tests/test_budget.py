@@ -14,7 +14,9 @@ from tests.budget import (
     OUTSIDE,
     SELDOM,
     directory,
+    is_quick,
     later,
+    once,
     over,
     per_directory,
     processor,
@@ -62,7 +64,7 @@ def test_what_comes_later_is_slow() -> None:
     assert [mark.name for mark in second.marks] == ["slow"]
 
 
-def test_of_forms_that_go_the_same_way_one_in_so_many_is_not_slow(request: pytest.FixtureRequest) -> None:
+def test_of_forms_that_go_the_same_way_one_in_so_many_is_not_long(request: pytest.FixtureRequest) -> None:
     def made(name: str) -> pytest.Item:
         return pytest.Function.from_parent(request.node.parent, name=name, callobj=made)
 
@@ -71,8 +73,18 @@ def test_of_forms_that_go_the_same_way_one_in_so_many_is_not_slow(request: pytes
     others[1].add_marker("slow")
     file = request.node.nodeid.partition("::")[0].removeprefix("tests/")
     seldom([*pairs, *others], {f"{file}::test_a": 2, f"{file}::test_b": 9, f"{file}::test_c": 2, "gone": 2})
-    often = [item.name for item in [*pairs, *others] if item.get_closest_marker("slow") is None]
-    assert often == ["test_a[p-x]", "test_a[q-y]", "test_a[r-x]", "test_a[s-y]", "test_b", "test_c[q]"]
+    often = [item.name for item in [*pairs, *others] if item.get_closest_marker("long") is None]
+    assert often == ["test_a[p-x]", "test_a[q-y]", "test_a[r-x]", "test_a[s-y]", "test_b", "test_c[p]", "test_c[q]"]
+    assert [item.name for item in once([*pairs, *others])] == ["test_a[p-x]", "test_b", "test_c[q]"]
+
+
+def test_who_needs_a_browser_or_a_provider_is_long(request: pytest.FixtureRequest) -> None:
+    """`make test` installs neither."""
+
+    def needs(item: pytest.Item) -> bool:
+        return "browser" in getattr(item, "fixturenames", ()) or item.path.stem == "test_real_provider"
+
+    assert not [item.nodeid for item in request.session.items if needs(item) and is_quick(item)]
 
 
 def test_what_runs_seldom_is_there() -> None:

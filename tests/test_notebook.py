@@ -131,6 +131,7 @@ def test_loading_twice_leaves_one(shell: Shell) -> None:
     assert isinstance(ask(shell, "hospital.toml --dummy -e 0.1"), Answer)
 
 
+@pytest.mark.long
 def test_curators_are_closed_when_the_interpreter_ends(policy: Path) -> None:
     code = f"""
 from IPython.core.interactiveshell import InteractiveShell

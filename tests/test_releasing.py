@@ -23,6 +23,9 @@ from releasing.trying import Tried, TryingError
 
 import discreet
 
+pytestmark = pytest.mark.long
+"""A wheel is built for them."""
+
 ROOT = Path(__file__).parents[1]
 DECLARED = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
 DOCUMENTS = ("docs", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md")

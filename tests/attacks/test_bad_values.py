@@ -203,6 +203,7 @@ def poisoned(folder: Path, *, own: bool, unit: str = "text") -> dict[str, list[R
         engine.close()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("unit", ["text", "integer"])
 def test_a_value_of_a_duckdb_source_is_null_alone(tmp_path: Path, unit: str) -> None:
     """The column's type is everybody's here, so others have NULL in it: with that value and without."""

@@ -96,6 +96,7 @@ def spilled(policy: Policy) -> list[Path]:
     return [path for path in (policy.state / SPILL).glob("*/*/*") if path.is_file()]
 
 
+@pytest.mark.long
 def test_spill_is_out_of_sight_and_goes_with_the_next_opening(notes: Policy, tmp_path: Path) -> None:
     here = tmp_path / "here"
     with spilling(notes, here) as asking:

@@ -26,6 +26,7 @@ def test_no_fit_tells_neighbours_apart(head: str, monkeypatch: pytest.MonkeyPatc
     assert max(result.report.l1 for result in results) == 1
 
 
+@pytest.mark.long
 def test_by_default_a_few_fits_meet_two_pairs_each_and_one_that_leaks_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     """A thousandth of the sensitivity: every pair of neighbours shows it."""
     nearly_none = Sensitivity(Fraction(1, 1000), Fraction(1, 10**6))

@@ -42,6 +42,9 @@ from tests.budget import later
 from tests.curator.worlds import POLICY, SOURCES, hospital
 from tests.policy.examples import BANK, HEAD, HOSPITAL, policy_of
 
+pytestmark = pytest.mark.long
+"""Each audits a whole policy, or shows what one found."""
+
 PURE = HOSPITAL.replace("delta = 1e-6 ", "")
 STRANGE = (
     HEAD
@@ -169,7 +172,6 @@ def test_units_that_have_no_names_left() -> None:
 # questions
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("name", later(sorted(TEXTS, key=lambda name: name not in ("hospital", "strange")), 2))
 def test_questions_are_valid_for_their_policy(name: str) -> None:
     audited = policy(name)
@@ -231,7 +233,6 @@ def test_audits_of_all_policies(name: str) -> None:
     ElementTree.fromstring(page(found).removeprefix("<!DOCTYPE html>\n"))
 
 
-@pytest.mark.long
 def test_every_pair_means_every_pair() -> None:
     text = HEAD + '[tables.t]\nsource = "t.csv"\nunit = "who"\n[tables.t.columns]\nyes = { type = "boolean" }\n'
     tiny = policy_of(text)
@@ -327,7 +328,6 @@ BROKEN = [
 ]
 
 
-@pytest.mark.long
 def test_what_is_broken_below_passes_as_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
     asking(monkeypatch, *dict.fromkeys(asked for _, asked, _, _ in BROKEN))
     found = audit_policy(policy("hospital"))
@@ -335,7 +335,6 @@ def test_what_is_broken_below_passes_as_it_is(monkeypatch: pytest.MonkeyPatch) -
     assert len(found.of("the same")) == 3
 
 
-@pytest.mark.long
 @pytest.mark.parametrize(("spoil", "asked", "kind", "words"), BROKEN)
 def test_what_is_broken_is_named(
     monkeypatch: pytest.MonkeyPatch, spoil: Callable[[pytest.MonkeyPatch], None], asked: str, kind: str, words: str

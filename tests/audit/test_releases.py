@@ -84,6 +84,7 @@ CASES = [
 ]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("name", "samples", "less"), CASES)
 def test_the_claim_holds_and_too_little_noise_is_found(name: str, samples: int, less: float) -> None:
     box = BOXES[name]

@@ -85,6 +85,7 @@ def test_patterns_are_neighbours_of_sensitivity_one() -> None:
     assert all(len(b) == len(a) + 1 and a == b[: len(a)] for a, b in ROWS)
 
 
+@pytest.mark.long
 def test_correct_mechanisms_survive_the_search() -> None:
     whole = [pair for pair in NUMBERS if isinstance(pair[0], int) and abs(pair[0]) < 2**53]
     cases: list[tuple[Any, Any]] = [

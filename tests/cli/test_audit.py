@@ -29,6 +29,7 @@ def policy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Policy:
     return hospital(tmp_path / "hospital")
 
 
+@pytest.mark.long
 def test_a_policy_is_audited_and_the_page_written(policy: Policy, tmp_path: Path) -> None:
     spend(policy, 0.5)
     before = balances(policy), entries(policy), {path: path.stat().st_mtime_ns for path in policy.folder.rglob("*")}
@@ -79,6 +80,7 @@ def test_options_may_stand_before_the_policy(policy: Policy) -> None:
     assert found == told("audit", "policy", policy.path, *one, "--no-report")
 
 
+@pytest.mark.long
 def test_fits_are_audited_on_demand(policy: Policy, monkeypatch: pytest.MonkeyPatch) -> None:
     """The first of them: all of them are audited in the slow suite."""
     monkeypatch.setattr(policies, "fits", lambda given: fits(given)[:1])

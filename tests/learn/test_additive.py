@@ -413,6 +413,7 @@ def test_wrong_arguments_are_explained_before_anything_is_charged(
     assert not till.events
 
 
+@pytest.mark.long
 def test_breast_cancer_and_diabetes() -> None:
     """Means over five fits: about 0.93 of 0.97 without noise, and an R² of 0.35 of about 0.5."""
     cost: dict[str, Any] = {"epsilon": 1, "delta": 1e-5}

@@ -89,6 +89,7 @@ def test_a_fit_that_computes_for_too_long_is_charged_and_gives_nothing(
 # recalled by whoever has not imported anything
 
 
+@pytest.mark.long
 def test_a_model_is_recalled_in_a_process_that_never_heard_of_models(tmp_path: Path) -> None:
     (tmp_path / "people.csv").write_text("person,age\n1,30\n2,40\n", encoding="utf-8")
     path = tmp_path / "world.toml"

@@ -233,6 +233,7 @@ def too_little(mechanism: Any, _: Any, exact: Any, bits: Bits) -> Any:
     return Laplace(mechanism.epsilon * 20, sensitivity=mechanism.sensitivity).release(exact, bits)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("samples", later([300, 1000]))
 def test_an_auditor_finds_no_leak_and_would_find_one(samples: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """False alarms: 10⁻⁶."""

@@ -102,6 +102,14 @@ def test_a_request_that_is_sent_twice_is_charged_once() -> None:
         assert len(found.entries()) == 1
 
 
+@pytest.mark.parametrize("key", ["name", 7, ("name", "request")])
+def test_a_key_that_is_none_is_refused(key: Any) -> None:
+    with curator() as found:
+        with pytest.raises(Refused, match="key-invalid"):
+            found.score(MODEL, SQL, target="sex", epsilon=1, key=key)
+        assert not found.entries()
+
+
 def test_a_preview_reads_nothing_and_says_what_it_costs() -> None:
     with curator() as found:
         preview = found.preview(

@@ -396,6 +396,7 @@ def test_a_tree_is_not_worse_than_how_many_rows_each_class_has(told: float, coun
     assert ours.mean() <= theirs.mean() + 0.003 + 6 * np.sqrt((ours.var() + theirs.var()) / 100)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("tree", "forest", "about", "fits", "less"),
     [

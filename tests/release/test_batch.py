@@ -54,6 +54,7 @@ def test_without_noise_they_are_what_each_query_says(queries: Sequence[str], hea
             assert [set(row) for row in answer.intervals] == [set(row) for row in alone.intervals]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("head", HEADS)
 def test_it_is_one_charge_cached_and_previewed(head: str) -> None:
     with opened(policy_of(POLICY, head=HEADS[head]), world(10)) as curator:
@@ -85,6 +86,7 @@ def test_counting_queries_have_less_error_together_than_one_by_one(head: str) ->
     assert max(together) < factor * alone / 2
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("head", HEADS)
 def test_replay_finds_no_difference_and_what_leaves_is_charged(head: str) -> None:
     policy = policy_of(POLICY, head=HEADS[head])

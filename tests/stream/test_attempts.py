@@ -74,6 +74,7 @@ def test_fit_and_test_see_other_units_and_together_all_of_them() -> None:
         assert fit.replace(" >= ", " < ") == test.replace(" >= ", " < ")
 
 
+@pytest.mark.long
 def test_a_unit_moves_one_side_alone_and_no_farther_than_its_sensitivity() -> None:
     moved = {"fit": 0, "test": 0}
     whole, first = tables(16), Recorder()

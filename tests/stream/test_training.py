@@ -258,6 +258,7 @@ def test_nobody_is_fitted_on_one_day_and_tested_on_another(tmp_path: Path, kind:
 # neighbours
 
 
+@pytest.mark.long
 def test_a_rider_on_a_day_moves_fit_or_test_of_the_attempts_that_read_the_day(tmp_path: Path) -> None:
     """Whole attempts, replayed without one rider on the second day: with the same secret, and what was released."""
     first = Recorder()
