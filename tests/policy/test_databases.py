@@ -92,6 +92,20 @@ def test_the_refusal_of_a_password_holds_what_works() -> None:
     assert read_address(works).password_variable == "CLINIC_PASSWORD"
 
 
+@pytest.mark.parametrize(
+    ("source", "engine"),
+    [("postgresql://db/clinic", 'engine = "postgres"\nengine_schema = "s"'), ("spark:local[2]", 'engine = "spark"')],
+)
+def test_where_queries_run_changes_neither_their_meaning_nor_whom_the_ledger_protects(source: str, engine: str) -> None:
+    lines = [f'source = "{source}"', 'table = "a.b"', "[tables.visits.columns]", "cost = { min = 0, max = 9 }"]
+    here = policy(*lines)
+    text = "\n".join([engine, "[budget]", "epsilon = 1", "[unit]", 'name = "person"', "[tables.visits]", 'unit = "id"'])
+    there = parse("\n".join([text, *lines]).encode(), Path("clinic.toml"))
+    assert here.engine != there.engine
+    assert fingerprint(here) == fingerprint(there)
+    assert protected(here) == protected(there)
+
+
 def test_how_it_is_reached_changes_neither_meaning_nor_whom_the_ledger_protects() -> None:
     plain = policy('source = "postgresql://db/clinic"', 'table = "a.b"')
     other = policy('source = "postgresql://me@db/clinic?sslmode=require&password_variable=X"', 'table = "a.b"')

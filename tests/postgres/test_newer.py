@@ -178,6 +178,56 @@ def test_partitions_and_another_table_of_the_same_name(postgres: Cluster, tmp_pa
     assert people(policy, refresh(policy, "4")) == ["eve"]
 
 
+INSERTED = "INSERT INTO {}.visits (person, cost) SELECT 'eve', 1 FROM generate_series(1, 3)"
+
+
+@pytest.mark.parametrize(
+    ("called", "statements"),
+    [
+        ("emptied", ["TRUNCATE {}.visits RESTART IDENTITY", INSERTED]),
+        ("begun_anew", ["DELETE FROM {}.visits", "ALTER TABLE {}.visits ALTER id RESTART", INSERTED]),
+        ("changed", ["UPDATE {}.visits SET person = 'eve'"]),
+    ],
+)
+def test_numbers_that_go_back_are_noticed(
+    postgres: Cluster, tmp_path: Path, sent: list[int], called: str, statements: list[str]
+) -> None:
+    """There are as many rows as before, with the same numbers, and they are others: counting is no help."""
+    schema = f"back_{called}"
+    policy = growing(postgres, schema, tmp_path)
+    add(postgres, schema, "ann", "bob", "cy")
+    refresh(policy, "1")
+    postgres.run(f"VACUUM (FREEZE, FULL) {schema}.visits")
+    assert people(policy, refresh(policy, "2")) == ["ann", "bob", "cy"]
+    assert sent == [3, 0]
+    postgres.run(*(statement.format(schema) for statement in statements))
+    assert people(policy, refresh(policy, "3")) == ["eve", "eve", "eve"]
+    assert people(policy, refresh(policy, "4")) == ["eve", "eve", "eve"]
+    assert sent == [3, 0, 3, 0]
+
+
+def test_names_of_numbers_are_never_code_and_a_role_may_read_some_columns_only(
+    postgres: Cluster, tmp_path: Path, sent: list[int]
+) -> None:
+    """A role that reads single columns does not see which version of a row it reads: rows are counted then."""
+    postgres.run(
+        "CREATE SCHEMA signs",
+        "CREATE ROLE columns_only LOGIN",
+        "GRANT USAGE ON SCHEMA signs TO columns_only",
+        'CREATE TABLE signs."100%s" ("%id" int GENERATED ALWAYS AS IDENTITY, person text, cost int, other text)',
+        'GRANT SELECT ("%id", person, cost) ON signs."100%s" TO columns_only',
+    )
+    more = 'newer_by = "%id"\nmax_rows = 99'
+    lines = table(postgres.address(user="columns_only"), '"signs"."100%s"', COLUMNS, more=more)
+    policy = world(tmp_path, lines)
+    for at, person in enumerate(("ann", "bob")):
+        postgres.run(f"INSERT INTO signs.\"100%s\" (person, cost) VALUES ('{person}', 1)")
+        assert people(policy, refresh(policy, str(at))) == ["ann", "bob"][: at + 1]
+    postgres.run("DELETE FROM signs.\"100%s\" WHERE person = 'ann'")
+    assert people(policy, refresh(policy, "3")) == ["bob"]
+    assert sent == [1, 1, 1]
+
+
 @pytest.mark.parametrize(
     ("column", "said"),
     [
@@ -194,6 +244,19 @@ def test_columns_that_cannot_tell_are_refused(postgres: Cluster, tmp_path: Path,
     schema = f"refused{abs(sum(map(ord, column)))}"
     policy = growing(postgres, schema, tmp_path, column)
     with pytest.raises(SourceError, match=said):
+        private_copy(policy, 1)
+
+
+def test_rows_that_are_written_elsewhere_are_refused(postgres: Cluster, tmp_path: Path) -> None:
+    postgres.run(
+        "CREATE SCHEMA afar",
+        "CREATE FOREIGN DATA WRAPPER afar",
+        "CREATE SERVER afar FOREIGN DATA WRAPPER afar",
+        "CREATE TABLE afar.visits (id bigserial, person text, cost int) PARTITION BY LIST (cost)",
+        "CREATE FOREIGN TABLE afar.ones PARTITION OF afar.visits FOR VALUES IN (1) SERVER afar",
+    )
+    policy = world(tmp_path, table(postgres.address(), "afar.visits", COLUMNS, more='newer_by = "id"'))
+    with pytest.raises(SourceError, match="a part of it is a foreign table"):
         private_copy(policy, 1)
 
 

@@ -8,6 +8,8 @@ from typing import Any
 import pytest
 
 import discreet
+from discreet.engines import postgres as reading
+from discreet.engines.copy import private_copy
 from discreet.engines.postgres import Snapshot
 from discreet.owner.check import check
 from discreet.policy import read
@@ -325,6 +327,20 @@ def test_one_person_changes_no_row_of_another(postgres: Cluster, tmp_path: Path)
             )
     assert copied(policy, query, 2) == without
     assert copied(policy, f"SELECT count(*) FROM visits WHERE {UNIT} = 'eve'", 2) == [(3,)]
+
+
+def test_progress_is_told_while_rows_arrive(postgres: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of the rows that the server believes to be there, and never all of them before the last has come."""
+    visits(postgres, "told", *((f"p{at}", "A", at) for at in range(50)))
+    postgres.run("ANALYZE told.visits")
+    monkeypatch.setattr(reading, "BLOCK", 64)
+    heard: list[tuple[str, float]] = []
+    policy = world(tmp_path, table(postgres.address(), "told.visits", "cost = { min = 0, max = 9 }"))
+    private_copy(policy, 1, lambda label, done: heard.append((label, done)))
+    shares = [done for label, done in heard if label == "visits"]
+    assert len(shares) > 3
+    assert shares == sorted(shares)
+    assert any(0 < share < 1 for share in shares), shares
 
 
 def test_the_guide(postgres: Cluster, tmp_path: Path) -> None:

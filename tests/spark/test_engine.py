@@ -13,8 +13,9 @@ import pytest
 from discreet.composed import literal, sql
 from discreet.curator.curator import Curator
 from discreet.engines.problems import SourceError
-from discreet.engines.spark.copy import folder_of
+from discreet.engines.spark.copy import folder_of, usable
 from discreet.engines.spark.engine import Spark, UnansweredError
+from discreet.engines.spark.types import written_as
 from discreet.errors import QueryFailed, Refused
 from discreet.policy import Policy, PolicyError, read
 from discreet.policy.layout import ROW, UNIT, key_mask, key_rank, row_in_key
@@ -167,6 +168,21 @@ def test_types_that_spark_would_read_otherwise_are_told_to_the_owner(spark: Any,
     with pytest.raises(SourceError, match="which is not read as number inside of Spark"):
         Spark(policy, 1)
     assert not list((policy.state / "data").glob("*.spark"))
+
+
+def test_names_into_which_settings_would_be_put_are_told_to_the_owner(spark: Any, tmp_path: Path) -> None:
+    """Hadoop puts them into the names of columns of Parquet: the copy would have another column, and queries fail."""
+    frame = spark.createDataFrame([("ann", 1, 2)], "person string, a int, b int")
+    name, called = "${user.name}", made(spark, "settings", frame)
+    named = frame.toDF("person", name, "b").coalesce(1)
+    place = tmp_path / "settings"
+    named.write.parquet(f"file://{place}")
+    columns = f"b = {{ min = 0, max = 9 }}\n'{name}' = {{ min = 0, max = 9 }}"
+    for source in (called, str(place)):
+        with pytest.raises(SourceError, match="no column '"):
+            Spark(inside(tmp_path, table(MASTER, source, columns)), 1)
+    assert usable({name: "BIGINT", "$b": "BIGINT", "c}": "DOUBLE"}) == {"$b": "BIGINT", "c}": "DOUBLE"}
+    assert written_as(name, "int").of is None
 
 
 def test_private_tables_of_spark_lie_in_one(tmp_path: Path) -> None:

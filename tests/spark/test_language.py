@@ -49,9 +49,10 @@ def in_spark(spark: Any, world: World, master: str = MASTER) -> Iterator[tuple[P
     for table in policy.tables.values():
         columns = typed(policy, table, world.rows.get(table.name, ()))
         rows = [[written(row.get(column)) for column in columns] for row in world.rows.get(table.name, ())]
-        texts = spark.createDataFrame(rows, ", ".join(f"`{column}` string" for column in columns))
-        cast = [texts[f"`{column}`"].cast(kind).alias(column) for column, kind in columns.items()]
-        texts.select(*cast).write.saveAsTable(f"rows{number}.{table.name}")
+        fields = {column: f"c{index}" for index, column in enumerate(columns)}
+        texts = spark.createDataFrame(rows, ", ".join(f"{field} string" for field in fields.values()))
+        cast = [texts[fields[column]].cast(kind).alias(column) for column, kind in columns.items()]
+        texts.select(*cast).write.saveAsTable(table.source.table)
     engine = Spark(policy, 1)
     try:
         yield policy, engine

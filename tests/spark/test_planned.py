@@ -43,7 +43,7 @@ def test_empty_tables_have_what_a_copy_for_spark_has(policy: Policy) -> None:
         "same_ward": True,
         "seen_ward": True,
         "code_ward": True,
-        "place": True,
+        "unit_number": True,
         "many_ward": False,
     }
     for text, there in stored.items():

@@ -208,6 +208,19 @@ def test_of_a_unit_no_more_rows_leave_and_other_units_change_none_of_them(spark:
     assert len(looked) == 24
 
 
+def test_progress_is_told_while_spark_reads(spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(reading, "LOOK", 0.001)
+    called = visits(spark, "told", *((f"p{at}", "A", float(at)) for at in range(50)))
+    policy = world(tmp_path, table(MASTER, called, COLUMNS))
+    heard: list[tuple[str, float]] = []
+    staging = staged(policy, tmp_path / "a", key="k", progress=lambda label, done: heard.append((label, done)))
+    assert len(rows_of(staging, policy, "visits", "person")) == 50
+    shares = [done for label, done in heard if label == "visits"]
+    assert shares
+    assert shares == sorted(shares)
+    assert 0 <= shares[0] <= shares[-1] < 1
+
+
 def test_collations_and_padding_merge_nobody(spark: Any, tmp_path: Path) -> None:
     from pyspark.sql import functions as f
 

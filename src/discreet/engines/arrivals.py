@@ -255,7 +255,7 @@ class _Refresh:
 
     def _raw(self) -> dict[str, str]:
         """The columns of rows that have arrived, and are not ranked yet."""
-        columns = copied_columns(self.table)
+        columns = copied_columns(self.table, self.policy.unit_kind)
         raw = {column: kind for column, kind in columns.items() if column in (UNIT, BLOCK, *self.table.columns)}
         return {**raw, UNIT: unit_type(self.policy)} if UNIT in raw else raw
 

@@ -78,7 +78,7 @@ LOOK: Final = 0.2
 """Seconds between looks at how far a statement is."""
 LAYOUT: Final = 11
 """Counts up when copies made before can no longer be used."""
-INSIDE: Final = 3
+INSIDE: Final = 4
 """The same for copies inside of databases."""
 MADE: Final = "_discreet_copy"
 """The table with the name of the copy, which no other copy has."""
@@ -262,11 +262,12 @@ def _inside(
 ) -> None:
     """The private tables, made by the database that they lie in, and the public ones beside them."""
     from discreet.engines import postgres_copy as inside
+    from discreet.engines.rewriting.terms import public_columns
 
     public = {}
     for table in held_tables(policy):
         described = connection.execute(f"DESCRIBE {name(table.name)}").fetchall()
-        columns = inside.usable({row[0]: row[1] for row in described})
+        columns = public_columns({row[0]: row[1] for row in described})
         listed = ", ".join(map(name, columns)) or "1"
         public[table.name] = columns, connection.execute(f"SELECT {listed} FROM {name(table.name)}").fetchall()
     inside.make(policy, inside.Names.of(secret(policy.state), version, called), secret(policy.state), public, progress)

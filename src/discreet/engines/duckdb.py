@@ -14,7 +14,7 @@ from discreet.engines.holders import hold
 from discreet.engines.library import duckdb
 from discreet.engines.session import Session
 from discreet.engines.text import reading_parquet
-from discreet.policy import Policy, Table
+from discreet.policy import Kind, Policy, Table
 from discreet.policy.layout import copied_columns
 from discreet.quoting import literal, name
 
@@ -53,7 +53,7 @@ class DuckDB(Session):
             connection.execute(f"CREATE VIEW {name(table.name)} AS SELECT * FROM private.{name(table.name)}")
         for table in policy.streams.values():
             files = [str(path) for path in self._blocks.get(table.name, ())]
-            rows = f"SELECT * FROM {reading_parquet(files)}" if files else _no_rows(table)
+            rows = f"SELECT * FROM {reading_parquet(files)}" if files else _no_rows(table, self._policy.unit_kind)
             connection.execute(f"CREATE VIEW {name(table.name)} AS {rows}")
         allowed = [str(path) for files in self._blocks.values() for path in files]
         lock_up(connection, allowed)
@@ -69,7 +69,7 @@ class DuckDB(Session):
         return str(self.execute(f"SELECT name FROM private.{MADE}")[0][0])
 
 
-def _no_rows(table: Table) -> str:
+def _no_rows(table: Table, unit: Kind) -> str:
     """A stream without rows."""
-    columns = ", ".join(f"NULL::{kind} AS {name(column)}" for column, kind in copied_columns(table).items())
+    columns = ", ".join(f"NULL::{kind} AS {name(column)}" for column, kind in copied_columns(table, unit).items())
     return f"SELECT {columns} LIMIT 0"

@@ -5,8 +5,10 @@ row is inserted. That the sequence grows, one number at a time, is looked up. Wh
 
 late commits   a row may become visible long after rows with larger numbers. So rows are put aside only up to a number
                below which nothing can come any more; what lies above is read again next time.
-deleted rows   the number of rows that were put aside is compared with the number that is there; if they differ, or the
-               database was restored or is another, everything is read anew.
+other rows     the number of rows that were put aside is compared with the number that is there, and so is a digest of
+               their numbers and of the transactions that wrote them; if they differ, because rows were deleted or
+               changed or numbers began anew, or the database was restored or is another, everything is read anew. To
+               a role that may read single columns PostgreSQL does not tell who wrote a row: there they are counted.
 
 Theorem  If the promises hold, every row with a number up to `settled` that will ever be visible is visible to every
          moment that is chosen afterwards.
@@ -27,7 +29,7 @@ import os
 import shutil
 import threading
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -56,10 +58,18 @@ _SEQUENCE: Final = """
     FROM pg_attribute AS a LEFT JOIN pg_sequence AS s ON s.seqrelid = pg_get_serial_sequence(%s, a.attname)::regclass
     WHERE a.attrelid = %s::oid AND a.attname = %s
 """
-_WRITERS: Final = """
+_PARTS: Final = """
     WITH RECURSIVE held AS (
         SELECT %s::oid AS oid UNION SELECT i.inhrelid FROM held JOIN pg_inherits AS i ON i.inhparent = held.oid
     )
+"""
+_STORES: Final = f"""{_PARTS}
+    SELECT bool_or(c.relkind = 'f'),
+        bool_and(c.relam = 0 OR a.amname = 'heap') AND has_table_privilege(min(%s::oid), 'SELECT')
+    FROM held JOIN pg_class AS c ON c.oid = held.oid LEFT JOIN pg_am AS a ON a.oid = c.relam
+"""
+"""Whether some rows lie elsewhere, and whether it is told which transaction wrote a row."""
+_WRITERS: Final = f"""{_PARTS}
     SELECT DISTINCT virtualtransaction FROM pg_locks JOIN held ON relation = held.oid
     WHERE locktype = 'relation' AND database = (SELECT oid FROM pg_database WHERE datname = current_database())
     AND mode NOT IN ('AccessShareLock', 'RowShareLock', 'ShareUpdateExclusiveLock')
@@ -76,6 +86,8 @@ class Record:
     """Rows with numbers up to this one are here."""
     rows: int
     files: tuple[str, ...]
+    versions: str = ""
+    """A digest of these rows' numbers, and of who wrote them."""
 
 
 def number_column(label: str, wanted: str, moment: Snapshot, relation: Relation) -> str:
@@ -93,12 +105,15 @@ def number_column(label: str, wanted: str, moment: Snapshot, relation: Relation)
     if replica or subscribed:
         reason = "newer_by: rows of a replica come in the order of their commits, not of their numbers"
         raise SourceError(label, reason, "read the primary server, or remove newer_by")
+    if moment.query(_STORES, (relation.oid, relation.oid))[0][0]:
+        reason = "newer_by: a part of it is a foreign table, where rows are written that no lock here tells of"
+        raise SourceError(label, reason, "remove newer_by")
     return column
 
 
 def settled(moment: Snapshot, relation: Relation, column: str) -> int | None:
     """A number below which nothing can come any more; None if there is none now. For a transaction READ COMMITTED."""
-    ((most,),) = moment.query(f"SELECT max({name(column)}) FROM {relation.quoted}", ())
+    ((most,),) = moment.query(_escaped(f"SELECT max({name(column)}) FROM {relation.quoted}"), ())
     if most is None:
         return None
     writing = _writers(moment, relation)
@@ -107,6 +122,11 @@ def settled(moment: Snapshot, relation: Relation, column: str) -> int | None:
             return int(most)
         threading.Event().wait(AGAIN)
     return None
+
+
+def _escaped(text: str) -> str:
+    """A text that holds names, without places for values."""
+    return text.replace("%", "%%")
 
 
 def _writers(moment: Snapshot, relation: Relation) -> set[str]:
@@ -131,10 +151,20 @@ class Aside:
             return None
         if not all((self.folder / file).exists() for file in record.files):
             return None
+        there = self.there(moment, relation, record.settled)
+        return record if there == (record.rows, record.versions) else None
+
+    def there(self, moment: Snapshot, relation: Relation, limit: int | None) -> tuple[int, str]:
+        """How many rows have numbers up to this one, and a digest of their versions.
+
+        A row that is written anew is written by another transaction, whose number stays with it when it is frozen.
+        """
         number = name(self.column)
-        query = f"SELECT count(*), coalesce(max({number}), 0) FROM {relation.quoted} WHERE {number} <= %s"
-        ((rows, most),) = moment.query(query, (record.settled,))
-        return record if rows == record.rows and most <= record.settled else None
+        ((_, is_told),) = moment.query(_STORES, (relation.oid, relation.oid))
+        versions = f"sum(hashint8extended({number}::int8, xmin::text::int8))" if is_told else "NULL"
+        query = _escaped(f"SELECT count(*), coalesce({versions}::text, '') FROM {relation.quoted} WHERE {number} <= ")
+        ((rows, digest),) = moment.query(f"{query}%s", (limit,))
+        return rows, digest
 
     def reading(self, record: Record) -> str | None:
         """What can stand behind FROM."""
@@ -153,7 +183,7 @@ class Aside:
         target.chmod(0o600)
         ((count,),) = connection.execute(f"SELECT count(*) FROM {reading_parquet([str(target)])}").fetchall()
         _flush(target)
-        record = Record(before.table, before.settled, before.rows + count, (*before.files, file))
+        record = replace(before, rows=before.rows + count, files=(*before.files, file))
         temporary = self.folder / f"{RECORD}.tmp"
         with private_file(str(temporary)) as written:
             written.write(json.dumps(asdict(record)).encode())
@@ -165,7 +195,7 @@ class Aside:
     def _read(self) -> Record | None:
         try:
             said = json.loads((self.folder / RECORD).read_text(encoding="ascii"))
-            return Record(tuple(said["table"]), said["settled"], said["rows"], tuple(said["files"]))
+            return Record(tuple(said["table"]), said["settled"], said["rows"], tuple(said["files"]), said["versions"])
         except (OSError, ValueError, KeyError, TypeError):
             return None
 

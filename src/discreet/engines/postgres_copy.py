@@ -24,6 +24,7 @@ from discreet.engines.rewriting.postgres import TYPES as NAMES
 from discreet.engines.rewriting.postgres_functions import functions
 from discreet.engines.rewriting.statements import Stored, ranked_rows
 from discreet.engines.rewriting.terms import TYPES as KINDS
+from discreet.engines.rewriting.terms import public_columns
 from discreet.policy import Policy, Table
 from discreet.policy.databases import read_table
 from discreet.policy.layout import copied_columns
@@ -68,16 +69,13 @@ class Names:
         return {
             table.name: Stored(
                 identifier(self.table(policy, table.name)),
-                usable(schemas.get(table.name, {}) if table.is_public else copied_columns(table)),
+                public_columns(schemas.get(table.name, {}))
+                if table.is_public
+                else copied_columns(table, policy.unit_kind),
                 ranked_rows(table, DIALECT),
             )
             for table in policy.tables.values()
         }
-
-
-def usable(columns: Mapping[str, str]) -> dict[str, str]:
-    """Those columns whose types every engine has."""
-    return {column: kind for column, kind in columns.items() if kind in KINDS}
 
 
 def login_of(policy: Policy) -> Login:

@@ -81,7 +81,7 @@ class Postgres(DuckDB):
 
     def schema(self, table: str) -> dict[str, str]:
         held = self._policy.private_tables.get(table)
-        return super().schema(table) if held is None else copied_columns(held)
+        return super().schema(table) if held is None else copied_columns(held, self._policy.unit_kind)
 
     def text(self, query: Sql) -> str:
         """What the server is asked, for who wants to see it."""

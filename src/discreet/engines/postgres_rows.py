@@ -229,7 +229,7 @@ def _narrow(table: Table) -> list[str]:
     mask = "int4" if table.max_rows < 32 else "int8"
     declared = {UNIT: "", **dict.fromkeys(table.columns, "")}
     declared |= {steps_of(column.name): "" for column in table.columns.values() if stored_steps(column)}
-    types = {column: declared.get(column, rank) for column in copied_columns(table)}
+    types = {column: declared.get(column, rank) for column in copied_columns(table, Kind.TEXT)}
     if mask_type(table) is not None:
         types |= dict.fromkeys(map(key_mask, ranked_keys(table)), mask)
     texts = {UNIT, *(column.name for column in table.columns.values() if column.kind is Kind.TEXT)}

@@ -66,7 +66,7 @@ class EmptyTables:
 
     def __init__(self, policy: Policy, database: Scratch) -> None:
         self._database = database
-        self._tables = {table.name: copied_columns(table) for table in policy.tables.values()}
+        self._tables = {table.name: copied_columns(table, policy.unit_kind) for table in policy.tables.values()}
         self._hashing = policy.hashing
         self._schema = f"empty_{next(_NUMBERS)}"
         self._lock = threading.Lock()
@@ -187,7 +187,7 @@ def demand_planned(
 
 
 def _public(policy: Policy) -> dict[str, Mapping[str, str]]:
-    return {table.name: copied_columns(table) for table in policy.tables.values() if table.is_public}
+    return {table.name: copied_columns(table, policy.unit_kind) for table in policy.tables.values() if table.is_public}
 
 
 def _in_postgres(policy: Policy, query: Sql, schemas: Mapping[str, Mapping[str, str]]) -> object:

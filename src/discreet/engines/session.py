@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import threading
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from discreet.composed import Sql
@@ -183,11 +183,6 @@ def _stoppable(cursor: duckdb.DuckDBPyConnection) -> AbstractContextManager[None
     return nullcontext() if stop is None else stop.over(cursor.interrupt)
 
 
-@contextmanager
-def _limited(cursor: duckdb.DuckDBPyConnection, seconds: float | None) -> Iterator[None]:
+def _limited(cursor: duckdb.DuckDBPyConnection, seconds: float | None) -> AbstractContextManager[None]:
     """Interrupt what takes longer, again and again: an interrupt that comes before the engine has begun is lost."""
-    if seconds is None:
-        yield
-        return
-    with clock().limit(cursor.interrupt, seconds, AGAIN):
-        yield
+    return nullcontext() if seconds is None else clock().limit(cursor.interrupt, seconds, AGAIN)

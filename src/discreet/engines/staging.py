@@ -40,6 +40,8 @@ class Staged:
     aside: Aside | None = None
     known: Record | None = None
     table: tuple[int, ...] = ()
+    versions: str = ""
+    """Of the rows that are settled now."""
 
     @property
     def part(self) -> Part:
@@ -157,6 +159,7 @@ class Staging:
             staged.aside = Aside(self.policy, table, column, wanted)
             staged.known = staged.aside.usable(moment, relation)
             staged.table = *moment.identity, relation.oid
+            _, staged.versions = staged.aside.there(moment, relation, self._settled.get(label))
             where = f" WHERE {name(column)} > {staged.known.settled}" if staged.known else ""
         with private_file(str(staged.file)) as target:
             query = selected(relation, wanted, where)
@@ -187,7 +190,7 @@ class Staging:
         if limit is not None and (record is None or limit > record.settled):
             before = record or Record(staged.table, limit, 0, ())
             rows = f"(SELECT * FROM {lines.text} WHERE {number} <= {limit})"
-            record = aside.add(self.aside, rows, replace(before, settled=limit))
+            record = aside.add(self.aside, rows, replace(before, settled=limit, versions=staged.versions))
             late = f" WHERE {number} > {limit}"
         self.used.add(aside.folder)
         held = None if record is None else aside.reading(record)

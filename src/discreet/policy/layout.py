@@ -20,7 +20,7 @@ UNIT: Final = "_discreet_unit"
 ROW: Final = "_discreet_row"
 BLOCK: Final = "_discreet_block"
 """The number of the block in which a row of a stream lies."""
-PLACE: Final = "_discreet_place"
+PLACE: Final = "_discreet_unit_number"
 """A number for the unit, where a window over units takes it instead of their names (`is_placed`)."""
 BEFORE: Final = "_discreet_before"
 """While a stream is copied: how many rows of the unit came before."""
@@ -171,8 +171,11 @@ def row_in_key(column: str) -> str:
     return f"_discreet_nth_{column}"
 
 
-def copied_columns(table: Table) -> dict[str, str]:
-    """The columns of a table as queries find it, with their types; units may be of another type than text."""
+def copied_columns(table: Table, unit: Kind) -> dict[str, str]:
+    """The columns of a table as queries find it, with their types; `unit` is what the policy says of units.
+
+    Where a unit in one block is protected, the pair of both is the unit, and a text (`engines.numbering`).
+    """
     columns = {column.name: TYPES[column.kind] for column in table.columns.values()}
     if table.owner is None:
         return columns
@@ -180,7 +183,8 @@ def copied_columns(table: Table) -> dict[str, str]:
         columns = {BLOCK: "BIGINT", **columns}
     if table.owner.column is None:
         return columns or {ROW: "INTEGER"}
-    columns = {UNIT: "VARCHAR", **columns}
+    paired = table.stream is not None and not table.stream.keeps_units
+    columns = {UNIT: TYPES[Kind.TEXT if paired else unit], **columns}
     keys = ranked_keys(table)
     ranks = [key_rank(column) for column in keys]
     if table.max_rows_per_group < table.max_rows:

@@ -103,7 +103,7 @@ def held(policy: Policy, label: str) -> str:
     """The columns of a copy, those that every engine has alike: not the numbers that stand for units and keys."""
     table = policy.tables[label]
     numbers = {PLACE, *map(key_code, coded_keys(table))}
-    return ", ".join(f'"{column}"' for column in copied_columns(table) if column not in numbers)
+    return ", ".join(f'"{column}"' for column in copied_columns(table, policy.unit_kind) if column not in numbers)
 
 
 @pytest.mark.long

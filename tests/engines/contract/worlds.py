@@ -15,6 +15,7 @@ from discreet.engines.memory import Memory
 from discreet.engines.postgres_engine import Postgres
 from discreet.policy import Kind, Policy, Table, parse
 from discreet.policy.owners import leading_columns
+from discreet.quoting import name
 from tests.postgres.cluster import Cluster
 
 Rows = Mapping[str, Sequence[Mapping[str, Any]]]
@@ -90,11 +91,12 @@ def load(postgres: Cluster, schema: str, policy: Policy, rows: Rows) -> None:
         connection.execute(f"CREATE SCHEMA {schema}; GRANT USAGE ON SCHEMA {schema} TO reader".encode())
         for table in policy.tables.values():
             columns = _columns(policy, table, rows.get(table.name, ()))
-            typed = ", ".join(f'"{column}" {kind}' for column, kind in columns.items())
-            connection.execute(f'CREATE TABLE {schema}."{table.name}" ({typed})'.encode())
+            called = name((table.source.table or "").rpartition(".")[2])
+            typed = ", ".join(f"{name(column)} {kind}" for column, kind in columns.items())
+            connection.execute(f"CREATE TABLE {schema}.{called} ({typed})".encode())
             held = [[_written(row.get(column)) for column in columns] for row in rows.get(table.name, ())]
             marks = ", ".join(["%s"] * len(columns))
-            cursor.executemany(f'INSERT INTO {schema}."{table.name}" VALUES ({marks})'.encode(), held)
+            cursor.executemany(f"INSERT INTO {schema}.{called} VALUES ({marks})".encode(), held)
         connection.execute(f"GRANT SELECT ON ALL TABLES IN SCHEMA {schema} TO reader".encode())
 
 

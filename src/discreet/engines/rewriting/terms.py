@@ -57,6 +57,13 @@ TYPES: Final[Mapping[str, Type]] = {
     "TIMESTAMP": TIME,
 }
 """What DuckDB calls them."""
+
+
+def public_columns(columns: Mapping[str, str]) -> dict[str, str]:
+    """Those columns of a public table whose values engines hold, by DuckDB's types: bits are no numbers there."""
+    return {column: kind for column, kind in columns.items() if TYPES.get(kind, BITS) != BITS}
+
+
 RANGES: Final[Mapping[str, tuple[int, int]]] = {
     "TINYINT": (-(2**7), 2**7 - 1),
     "SMALLINT": (-(2**15), 2**15 - 1),

@@ -15,14 +15,14 @@ from typing import Any, Final
 
 from discreet.engines.library import duckdb
 from discreet.engines.rewriting.spark import DIALECT
-from discreet.engines.rewriting.spark_forms import TYPES as NAMES
 from discreet.engines.rewriting.spark_forms import identifier
 from discreet.engines.rewriting.statements import Stored, ranked_rows
 from discreet.engines.rewriting.terms import TYPES as KINDS
-from discreet.engines.rewriting.terms import WHOLE
+from discreet.engines.rewriting.terms import WHOLE, public_columns
 from discreet.engines.spark import buckets
 from discreet.engines.spark.reading import Frame, SparkStaging
 from discreet.engines.spark.rows import owned, ranked
+from discreet.engines.spark.types import VARIABLE
 from discreet.policy import Policy
 from discreet.policy.layout import PLACE, copied_columns, is_placed
 from discreet.policy.model import Cluster, Table
@@ -86,8 +86,8 @@ def _write_public(connection: duckdb.DuckDBPyConnection, label: str, columns: Ma
 
 
 def usable(columns: Mapping[str, str]) -> dict[str, str]:
-    """Those columns whose types Spark has."""
-    return {column: kind for column, kind in columns.items() if kind in KINDS and KINDS[kind] in NAMES}
+    """Those columns of a public table whose types Spark has, and whose names it leaves as they are."""
+    return {column: kind for column, kind in public_columns(columns).items() if VARIABLE not in column}
 
 
 def _number(policy: Policy, label: str) -> int:
@@ -104,7 +104,7 @@ def stored(policy: Policy, schemas: Mapping[str, Mapping[str, str]], *, placed: 
     return {
         table.name: Stored(
             identifier(view(policy, table.name, placed=placed)),
-            usable(schemas.get(table.name, {}) if table.is_public else copied_columns(table)),
+            usable(schemas.get(table.name, {})) if table.is_public else copied_columns(table, policy.unit_kind),
             ranked_rows(table, DIALECT),
         )
         for table in policy.tables.values()

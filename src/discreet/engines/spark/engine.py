@@ -75,7 +75,7 @@ class Spark(DuckDB):
 
     def schema(self, table: str) -> dict[str, str]:
         held = self._policy.private_tables.get(table)
-        return super().schema(table) if held is None else copied_columns(held)
+        return super().schema(table) if held is None else copied_columns(held, self._policy.unit_kind)
 
     def close(self) -> None:
         super().close()

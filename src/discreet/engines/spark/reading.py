@@ -31,7 +31,7 @@ from discreet.engines.parts import Part
 from discreet.engines.problems import SourceError
 from discreet.engines.spark.building import building, functions, observation, windows
 from discreet.engines.spark.cluster import interruptible, said, session
-from discreet.engines.spark.types import Written, written
+from discreet.engines.spark.types import Written, written_as
 from discreet.engines.staging import Progress
 from discreet.engines.stopping import beside
 from discreet.noise import SYSTEM
@@ -299,7 +299,7 @@ def _frame(spark: Any, table: Table) -> Frame:
     except Exception as error:
         raise SourceError(table.name, *_problem(error, table.source)) from None
     numbered = rows.toDF(*map(text.field, range(len(names))))
-    return Frame(numbered, names, tuple(map(written, spelled)), spelled, files)
+    return Frame(numbered, names, tuple(map(written_as, names, spelled)), spelled, files)
 
 
 def _opened(spark: Any, named: Place) -> Any:

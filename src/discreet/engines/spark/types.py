@@ -38,12 +38,22 @@ _DECIMAL: Final = re.compile(r"decimal\((\d+),(\d+)\)")
 _TEXT: Final = re.compile(r"string|string collate [A-Za-z0-9_.]+|(?:var)?char\(\d+\)(?: collate [A-Za-z0-9_.]+)?")
 
 
+VARIABLE: Final = "${"
+"""Where Parquet is written and read, Hadoop puts a setting of the machine into the place of `${its name}`, in names of
+columns too: such a column would be another, or be empty."""
+
+
 @dataclass(frozen=True, slots=True)
 class Written:
     """How a column leaves: what Spark writes of it, and the type that DuckDB finds; None: it holds no single value."""
 
     of: Callable[[Any], Any] | None
     kind: str
+
+
+def written_as(label: str, type_: str) -> Written:
+    """A column by its name and Spark's name of its type."""
+    return Written(None, f"TYPE {type_}") if VARIABLE in label else written(type_)
 
 
 def written(type_: str) -> Written:
