@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from dataclasses import asdict
 from fractions import Fraction
+from html import escape
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +19,7 @@ from discreet.owner.statement import FORM, PURE, WITH_DELTA, statement
 from discreet.owner.statement_page import SAID, page
 from discreet.policy import Policy, PolicyError, fingerprint, protected, read
 from discreet.policy.read import STATEMENT
+from discreet.version import __version__
 from tests.cli.runs import spend
 from tests.curator.streams import world
 from tests.curator.worlds import SOURCES, hospital
@@ -130,3 +133,47 @@ def test_an_audit_is_told_and_a_stream_listed(tmp_path: Path) -> None:
     shown = page(made)
     assert "1 of 3 questions distinguish two neighbours" in shown
     assert "None was run" in page(statement(policy))
+
+
+ORDER = [
+    "The guarantee",
+    "In the owner's words",
+    "What was released",
+    "Accuracy",
+    "Mechanisms and theorems",
+    "What is bounded, and what is public",
+    "Trust",
+    "Security and side channels",
+    "What it assumes",
+    "What is not covered",
+    "Audit",
+    "Software",
+    "For registries of deployments",
+]
+"""From the top of a claim to its ground, as NIST SP 800-226 builds it."""
+REGISTRY = {
+    *("data_curator", "intended_use", "data_product", "publication_date", "flavor", "privacy_unit", "contact"),
+    *("neighbouring_relation", "privacy_loss_parameters", "model", "unprotected_quantities", "composition"),
+    *("post_processing", "mechanisms", "implementation", "justification"),
+}
+"""What public registries of deployments ask for."""
+
+
+def test_it_goes_from_the_top_of_a_claim_to_its_ground(tmp_path: Path) -> None:
+    policy = hospital(tmp_path)
+    spend(policy, 0.1, analyst="fraud")
+    made = statement(policy)
+    shown = page(made)
+    assert re.findall(r"<h2>(.*?)</h2>", shown) == ORDER
+    assert set(made["registry"]) == REGISTRY
+    assert made["registry"]["privacy_unit"].startswith(f"one {policy.unit} ")
+    guarantee, released = made["guarantee"], made["released"]
+    assert (guarantee["unit"], guarantee["budget"]["epsilon"]) == (policy.unit, policy.budget.epsilon)
+    assert guarantee["spent"]["epsilon"] > 0
+    assert {each["analyst"]: each["charges"] for each in released["by"]}["fraud"] == 1
+    assert [(each["version"], each["charges"]) for each in released["data_versions"]] == [(1, 1)]
+    assert made["software"]["discreet"] == __version__
+    assert {"python", "duckdb", "sqlite"} <= set(made["software"])
+    for key in ("trust", "security", "assumptions", "not_covered"):
+        assert made[key]
+        assert all(escape(each) in shown for each in made[key]), key

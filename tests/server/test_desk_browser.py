@@ -50,8 +50,11 @@ def test_from_files_to_the_owners_page(browser: Browser, running: Running) -> No
         cost.get_by_label("At most").fill("1000")
         box = page.locator("#desk-box")
         expect(box).to_contain_text("± 59,9")  # without a button
+        cost.get_by_label("At most").fill("-1")
+        expect(cost).to_contain_text("must lie below")  # beside the field, and gone when it is right
         cost.get_by_label("At most").fill("100")
         expect(box).to_contain_text("± 5,99")
+        expect(cost).not_to_contain_text("must lie below")
         expect(cost).to_contain_text("expected error: sum ± 5,99")  # beside the bounds, also on a phone
         notes = page.get_by_role("group", name="notes")
         notes.get_by_label("Holds").select_option("out")

@@ -27,20 +27,22 @@ a { color: var(--link); }
 .figures { display: grid; grid-template-columns: repeat(auto-fill, minmax(11rem, 1fr)); gap: 1rem 2rem;
   margin: 1rem 0; }
 .figures b { display: block; font-size: 1.4rem; }
-.wide { overflow-x: auto; } table { border-collapse: collapse; width: 100%; font-size: 13px; }
+.wide { overflow-x: auto; } .wide + .wide { margin-top: 1.2rem; }
+table { border-collapse: collapse; width: 100%; font-size: 13px; }
 th, td { text-align: left; vertical-align: top; padding: .3rem .8rem .3rem 0; border-bottom: 1px solid var(--line); }
 code { font: 12.5px/1.45 ui-monospace, monospace; overflow-wrap: anywhere; }
 .share { white-space: nowrap; font-variant-numeric: tabular-nums; } meter { width: 5rem; vertical-align: middle; }
 figure { margin: 1.2rem 0 2rem; } figcaption { color: var(--faint); font-size: 13px; margin-bottom: .4rem; }
 svg { max-width: 100%; height: auto; }
-dl { display: grid; grid-template-columns: max-content 1fr; gap: .1rem 1rem; margin: .3rem 0 1.2rem; } dd { margin: 0; }
+dl { display: grid; grid-template-columns: fit-content(45%) 1fr; gap: .1rem 1rem; margin: .3rem 0 1.2rem; }
+dd { margin: 0; } dt, dd { overflow-wrap: anywhere; }
 caption { text-align: left; color: var(--faint); padding: .4rem 0; } tbody th { font-weight: 400; }
 tr.marked > * { font-weight: 600; }
 .guarantee { border-left: 3px solid var(--good); margin: 1rem 0; padding: .1rem 0 .1rem 1rem; }
 section { border-top: 1px solid var(--line); margin-top: 2rem; }
 section > figure { display: inline-block; margin: .5rem 1rem .5rem 0; max-width: 100%; vertical-align: top; }
 @media print {
-  body { margin: 0; max-width: none; } .wide { overflow: visible; }
+  body { margin: 0; max-width: none; } .wide { overflow: visible; } th, td { overflow-wrap: anywhere; }
   h2 { break-after: avoid; } figure, tr, .guarantee, .figures { break-inside: avoid; }
 }
 """

@@ -112,9 +112,13 @@ def outside_bounds(column: Column, figures: ColumnFigures) -> Judgement | None:
     """Values beyond the bounds."""
     if column.bounds is None or not figures.outside:
         return None
-    message = f"{_part(figures.outside, figures)}: outside of the bounds, so moved to them"
+    message = f"{_part(figures.outside, figures)}: outside of the bounds, so clamped to them"
     if 2 * figures.outside > figures.present:
-        return Severity.WARNING, f"{message}: answers tell more of the bounds than of the data", "correct min and max"
+        return (
+            Severity.WARNING,
+            f"{message}: answers tell more of the bounds than of the data",
+            "write bounds that most values lie within, from what is known about anybody",
+        )
     return Severity.NOTE, message, "leave it if they are rare"
 
 

@@ -122,6 +122,12 @@ def changing(
 def _changed(policy: Policy, before: bytes, change: Callable[[str], str], by_hand: str) -> tuple[bytes, Policy]:
     encoding = "utf-8-sig" if before.startswith(BOM_UTF8) else "utf-8"
     try:
+        parse(before, policy.path)
+    except PolicyError as wrong:
+        problem = wrong.problems[0]
+        fix = f"correct it and do this again, or {by_hand}"
+        raise Refused("policy", f"the policy file is broken: {problem.reason}", fix) from None
+    try:
         content = change(before.decode(encoding)).encode(encoding)
         return content, parse(content, policy.path)
     except UnicodeError:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any, Final, Self
 
 from discreet.engines.problems import SourceError
 from discreet.errors import Refused
@@ -48,6 +48,21 @@ class Work:
         """What went wrong, for the owner."""
         failed = self.job.result.exception() if self.job is not None and self.job.result.done() else None
         return None if failed is None else owner_document(failed)
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """A work as it was at one moment: a page that looks twice while it ends would contradict itself."""
+
+    is_done: bool
+    value: Any
+    problem: dict[str, Any] | None
+    more: Any
+
+    @classmethod
+    def of(cls, work: Work) -> Self:
+        done = work.is_done
+        return cls(done, work.value if done else None, work.problem if done else None, work.more)
 
 
 class Works:

@@ -29,16 +29,14 @@ from discreet.server.desk.columns import (
 from discreet.server.desk.drafts import Draft, decided_with
 from discreet.server.desk.files import Chosen, is_database, offered, policies
 from discreet.server.desk.growing import BLOCKS, PROTECTED, tried, usual_epsilon, with_ends
-from discreet.server.desk.seat import Seat, Seated
-from discreet.server.desk.units import APART, COLUMN, DECIMALS, cut_anew, forms_of, read_units
+from discreet.server.desk.seat import Seat, Seated, found_at
+from discreet.server.desk.units import APART, COLUMN, DECIMALS, cut_anew, forms_of, read_units, sent_forms
 from discreet.server.problems import document_of
 
 router: Final = APIRouter(prefix="/desk", include_in_schema=False)
 NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,59}")
 _COLUMNS: Final = re.compile(r"tables\..*\.columns\.|budget|analysts|state")
 LONGEST_UNIT: Final = 60
-ANALYSTS: Final = 4
-"""Rows of the form; more are added on the owner's page."""
 DELTA: Final = "1e-6"
 CHOICES: Final = {"aparts": APART, "decimals": DECIMALS, "blocks": BLOCKS, "protected": PROTECTED}
 """Lists of the form of tables."""
@@ -120,13 +118,19 @@ async def units(seat: Seated, draft: str) -> Response:
     return await _units(seat, seat.desk.drafts.get(draft))
 
 
-async def _units(seat: Seat, draft: Draft, status: int = 200, **more: Any) -> Response:
+async def _units(
+    seat: Seat, draft: Draft, status: int = 200, again: Mapping[str, str] | None = None, **more: Any
+) -> Response:
+    """The form of tables; `again` as somebody filled it in."""
     tables = await seat.light(draft.tables)
     forms = forms_of(tables, draft.decisions.get("tables", {}))
+    if again is not None:
+        forms, more["unit"] = sent_forms(forms, again), again.get("unit", "")
     first = next((form.chosen for form in forms if form.chosen.startswith(COLUMN)), "")
     unit = draft.decisions.get("unit", {}).get("name", named_thing(first.removeprefix(COLUMN)) if first else "person")
-    about = seat.findings(draft, lambda where: not _COLUMNS.match(where))
-    known = {"work": seat.looked(draft), "about": about, "unit": unit, "anew": (), **CHOICES, **more}
+    work = seat.looked(draft)
+    about = found_at(work, lambda where: not _COLUMNS.match(where))
+    known = {"work": work, "about": about, "unit": unit, "anew": (), "wrong": {}, **CHOICES, **more}
     return seat.step("desk-units.html", draft, "units", status, tables=forms, **known)
 
 
@@ -144,15 +148,16 @@ async def decide_units(seat: Seated, draft: str) -> Response:
         anew = cut_anew(form, tables, known.decisions.get("tables", {}))
         if anew:
             cut = {**known.decisions, "tables": {**known.decisions.get("tables", {}), **anew}}
-            again = seat.desk.drafts.change(known, decisions=cut)
-            return await _units(seat, again, anew=sorted(anew))
-        decided = read_units(form, tables, known.decisions.get("tables", {}))
+            return await _units(seat, seat.desk.drafts.change(known, decisions=cut), anew=sorted(anew))
+        decided, wrong = read_units(form, tables, known.decisions.get("tables", {}))
+        if wrong:
+            return await _units(seat, known, 422, form, wrong={n: document_of(each) for n, each in wrong.items()})
         if all(each is False for each in decided.values()):
             raise Refused("body-invalid", "all tables are left out", "keep at least one")
         changes = {**known.decisions, "unit": {"name": unit}, "tables": decided}
         await seat.light(known.provisional, tried(changes))
     except Refused as refused:
-        return await _units(seat, known, 422, problem=document_of(refused))
+        return await _units(seat, known, 422, form, problem=document_of(refused))
     changed = seat.desk.drafts.change(known, decisions=changes)
     if "look" in form:
         return seat.look(changed, "units")
@@ -211,10 +216,11 @@ async def columns(seat: Seated, draft: str, number: int) -> Response:
 
 def _columns(seat: Seat, draft: Draft, page: Columns, cost: str = f"{COST:g}", status: int = 200) -> Response:
     here = key_path("tables", page.table, "columns") + "."
-    about = seat.findings(draft, lambda where: where.startswith(here))
+    work = seat.looked(draft)
+    about = found_at(work, lambda where: where.startswith(here))
     known = {"kinds": KINDS, "bounded": BOUNDED, "listed": LISTED, "group": GROUP, "cost": cost, "about": about}
     known["fragment"] = False
-    return seat.step("desk-columns.html", draft, "columns", status, page=page, work=seat.looked(draft), **known)
+    return seat.step("desk-columns.html", draft, "columns", status, page=page, work=work, **known)
 
 
 @router.post("/{draft}/columns/{number}")
@@ -322,6 +328,7 @@ async def _budget(seat: Seat, draft: Draft, epsilon: str, delta: str, *, fragmen
         "means": means,
         "wrong": problem,
         "unit": _unit_of(draft),
+        "fragment": fragment,
     }
     if fragment:
         return seat.show("desk-meaning.html", **context)
@@ -367,53 +374,3 @@ def _usual_delta(draft: Draft) -> str:
 
 def _unit_of(draft: Draft) -> str:
     return str(draft.decisions.get("unit", {}).get("name", "unit"))
-
-
-# analysts
-
-
-@router.get("/{draft}/analysts")
-async def analysts(seat: Seated, draft: str) -> Response:
-    known = seat.desk.drafts.get(draft)
-    rows = [(name, str(given.get("share", given.get("epsilon", "")))) for name, given in _shares(known).items()]
-    return _analysts(seat, known, rows)
-
-
-def _shares(draft: Draft) -> Mapping[str, Any]:
-    shares: Mapping[str, Any] = draft.decisions.get("analysts", {})
-    return shares
-
-
-def _analysts(seat: Seat, draft: Draft, rows: list[tuple[str, str]], problem: Any = None) -> Response:
-    filled = rows + [("", "")] * (max(ANALYSTS, len(rows) + 1) - len(rows))
-    budget = draft.decisions.get("budget", {}).get("epsilon")
-    status = 422 if problem else 200
-    return seat.step("desk-analysts.html", draft, "analysts", status, rows=filled, budget=budget, problem=problem)
-
-
-@router.post("/{draft}/analysts")
-async def decide_analysts(seat: Seated, draft: str) -> Response:
-    form, known = await seat.form(), seat.desk.drafts.get(draft)
-    rows = [(form.get(f"name-{n}", "").strip(), form.get(f"share-{n}", "").strip()) for n in range(len(form))]
-    rows = [row for row in rows if any(row)]
-    try:
-        shares = {name: _share(name, share) for name, share in rows}
-        if len(shares) < len(rows):
-            raise Refused("body-invalid", "two analysts have the same name", "give each a name of its own")
-        decided = {**known.decisions, "analysts": shares}
-        await seat.light(known.provisional, decided)
-    except Refused as refused:
-        return _analysts(seat, known, rows, document_of(refused))
-    seat.desk.drafts.change(seat.seen(known, form), decisions=decided)
-    return RedirectResponse(f"/desk/{draft}/review", 303)
-
-
-def _share(name: str, written: str) -> dict[str, Any]:
-    if not (name and written):
-        raise Refused("body-invalid", "an analyst has a name and a share", "write both, or neither")
-    if "%" in written:
-        return {"share": written}
-    try:
-        return {"epsilon": float(written)}
-    except ValueError:
-        raise Refused("body-invalid", "a share is an ε or a per cent", "write it like 0.5 or 25 %") from None

@@ -16,7 +16,7 @@ from discreet.server.desk.desk import Desk
 from discreet.server.desk.drafts import Draft
 from discreet.server.dispatch import Dispatcher
 from discreet.server.pages.page_auth import Visitor, Visitors
-from discreet.server.works import Work, Works, owner_refusal
+from discreet.server.works import Seen, Works, owner_refusal
 
 T = TypeVar("T")
 STEPS: Final = {
@@ -72,16 +72,11 @@ class Seat:
         self.works.begin(self.dispatcher.queue, look_of(draft), lambda _: self.desk.look(draft), more=draft.revision)
         return RedirectResponse(f"/desk/{draft.id}/{step}#look", 303)
 
-    def looked(self, draft: Draft) -> Work | None:
+    def looked(self, draft: Draft) -> Seen | None:
         """The latest look at a draft. One that failed at an earlier version of it says nothing about this one."""
         work = self.works.of(look_of(draft))
-        return None if work is not None and work.problem and work.more != draft.revision else work
-
-    def findings(self, draft: Draft, is_wanted: Callable[[str], object]) -> list[Finding]:
-        """What was found about some places of the draft, when its files were looked at last."""
-        work = self.looked(draft)
-        looked = None if work is None else work.value
-        return [] if looked is None else [each for each in looked.findings if is_wanted(each.where)]
+        seen = None if work is None else Seen.of(work)
+        return None if seen is not None and seen.problem and seen.more != draft.revision else seen
 
     def seen(self, draft: Draft, form: Mapping[str, str]) -> Draft:
         """The draft, if it is still the one that the form was made from."""
@@ -92,6 +87,12 @@ class Seat:
                 "open the step again: nothing of what you sent was taken",
             )
         return draft
+
+
+def found_at(seen: Seen | None, is_wanted: Callable[[str], object]) -> list[Finding]:
+    """What a look found about some places of a draft."""
+    looked = None if seen is None else seen.value
+    return [] if looked is None else [each for each in looked.findings if is_wanted(each.where)]
 
 
 def look_of(draft: Draft) -> str:

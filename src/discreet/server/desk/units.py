@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from discreet.errors import Refused
@@ -42,7 +42,7 @@ class TableForm:
     options: Mapping[str, str]
     """What its unit may be: what is sent, and the words for it."""
     chosen: str
-    rows: int
+    rows: str
     lines: str
     """Of CSV: whether values may hold line breaks: yes, no, or nothing if that was not said."""
     is_csv: bool
@@ -95,7 +95,7 @@ def forms_of(tables: Sequence[Described], decided: Mapping[str, Any]) -> list[Ta
                 columns=tuple(table.columns),
                 options=options,
                 chosen=chosen,
-                rows=given.get("max_rows", 1),
+                rows=str(given.get("max_rows", 1)),
                 lines=lines,
                 is_csv=is_csv,
                 apart=given.get("separator", ""),
@@ -106,6 +106,17 @@ def forms_of(tables: Sequence[Described], decided: Mapping[str, Any]) -> list[Ta
             )
         )
     return made
+
+
+def sent_forms(forms: Sequence[TableForm], form: Mapping[str, str]) -> list[TableForm]:
+    """The forms as somebody filled them in: what is refused is shown again, and not forgotten."""
+    return [_sent(table, form, number) for number, table in enumerate(forms)]
+
+
+def _sent(table: TableForm, form: Mapping[str, str], number: int) -> TableForm:
+    names = {"chosen": "unit", "rows": "rows", "lines": "lines", "apart": "apart", "decimal": "decimal"}
+    given: dict[str, Any] = {field: form[key] for field, name in names.items() if (key := f"{name}-{number}") in form}
+    return replace(table, **given, growing=Growing.sent(form, number))
 
 
 def _likely(table: Described) -> str:
@@ -129,28 +140,38 @@ def _chosen(known: Mapping[str, Any] | bool) -> str:
     return unit if unit == ROW else f"{PATH if '->' in unit else COLUMN}{unit}"
 
 
-def read_units(form: Mapping[str, str], tables: Sequence[Described], decided: Mapping[str, Any]) -> dict[str, Any]:
-    """What is decided about each table; what was decided about its columns stays."""
+def read_units(
+    form: Mapping[str, str], tables: Sequence[Described], decided: Mapping[str, Any]
+) -> tuple[dict[str, Any], dict[int, Refused]]:
+    """What is decided about each table, where what was decided about its columns stays; and why some are refused."""
     made: dict[str, Any] = {}
+    wrong: dict[int, Refused] = {}
     for number, table in enumerate(tables):
-        chosen = form.get(f"unit-{number}", "")
-        if chosen not in options_of(table, tables):
-            raise Refused("body-invalid", f"choose whose the rows of {table.name[:60]} are", "choose one of the list")
-        if chosen == OUT:
-            made[table.name] = False
-            continue
-        known = decided.get(table.name) or {}
-        columns = {name: given for name, given in known.get("columns", {}).items() if f"{COLUMN}{name}" != chosen}
-        owned = _owned(chosen, form.get(f"rows-{number}", ""))
-        growing = {} if chosen == PUBLIC else Growing.sent(form, number).decided(table, str(owned["unit"]))
-        made[table.name] = {
-            **owned,
-            **_written(table, form, number),
-            **_lines(table, form.get(f"lines-{number}", "")),
-            **growing,
-            **({"columns": columns} if columns else {}),
-        }
-    return made
+        try:
+            made[table.name] = _read_unit(form, tables, number, decided.get(table.name) or {})
+        except Refused as refused:
+            wrong[number] = refused
+    return made, wrong
+
+
+def _read_unit(
+    form: Mapping[str, str], tables: Sequence[Described], number: int, known: Mapping[str, Any]
+) -> dict[str, Any] | bool:
+    table, chosen = tables[number], form.get(f"unit-{number}", "")
+    if chosen not in options_of(table, tables):
+        raise Refused("body-invalid", f"choose whose the rows of {table.name[:60]} are", "choose one of the list")
+    if chosen == OUT:
+        return False
+    columns = {name: given for name, given in known.get("columns", {}).items() if f"{COLUMN}{name}" != chosen}
+    owned = _owned(chosen, form.get(f"rows-{number}", ""))
+    growing = {} if chosen == PUBLIC else Growing.sent(form, number).decided(table, str(owned["unit"]))
+    return {
+        **owned,
+        **_written(table, form, number),
+        **_lines(table, form.get(f"lines-{number}", "")),
+        **growing,
+        **({"columns": columns} if columns else {}),
+    }
 
 
 def cut_anew(form: Mapping[str, str], tables: Sequence[Described], decided: Mapping[str, Any]) -> dict[str, Any]:

@@ -126,7 +126,8 @@ async def sign_in(request: Request) -> Response:
     token = redeemed or token
     if redeemed is None and not _opens(app_state(request), token[:MAX_LENGTH]):
         app_state(request).rates.guessed(request.client.host if request.client else None)
-        refusal = Refused("unauthorized", "the token is unknown, expired or revoked", "ask the owner for another")
+        fix = "ask the owner for another" if desk is None else "use the newest link that `discreet desk` printed"
+        refusal = Refused("unauthorized", "the token is unknown, expired or revoked", fix)
         return _sign_in(request, back, document_of(refusal), 401)
     response = RedirectResponse(back, 303)
     sessions(request).begin(token, request, response)
@@ -165,6 +166,7 @@ def _sign_in(
     nobody = {"here": "", "dataset": None, "caller": None, "signed_in": False}
     provider = request.app.state.provider
     around = {"provider": None if provider is None else provider.name, "ended": ended, "there": there}
+    around["has_desk"] = app_state(request).desk is not None
     return page("sign-in.html", {**nobody, **around, "back": back, "problem": problem, "known": known}, status)
 
 

@@ -31,6 +31,14 @@ AT_ONCE: Final = 5.0
 """Seconds for which a page waits for a look at the sources, before it says that it goes on."""
 RAISED: Final = {"raise": grant_more, "lower": grant_less}
 WORDS: Final = {"raise": "raised", "lower": "lowered"}
+DONE: Final = {
+    "raised": "The budget is raised, on the record.",
+    "lowered": "The budget is lowered, on the record.",
+    "analyst": "The analyst stands in the policy now. Make a token below, and hand it over.",
+    "revoked": "The token is revoked: whoever holds it is out.",
+    "acknowledged": "The policy says now that it is meant so.",
+}
+"""What was done, for the page that shows it; addresses name it, and can say nothing else."""
 AGAIN: Final = ("budget", "check", "tokens", "refresh", "erase", "backup", "acknowledge", "analysts", "suggest")
 """Forms of the page, whose addresses lead back to it."""
 
@@ -43,8 +51,8 @@ def _audited(policy: Policy) -> str:
 
 
 @router.get("")
-async def owner_page(page_access: Owning) -> Response:
-    return await show_owner(page_access)
+async def owner_page(page_access: Owning, done: str = "") -> Response:
+    return await show_owner(page_access, done=DONE.get(done, ""))
 
 
 async def owner_again(page_access: Owning) -> Response:
@@ -104,6 +112,8 @@ def _context(page_access: PageAccess) -> dict[str, Any]:
         "backup": None,
         "problem": None,
         "unsure": False,
+        "done": "",
+        "given": {},
     }
 
 
@@ -114,7 +124,7 @@ async def make_token(page_access: Owning) -> Response:
     try:
         role, analyst, expires = _wanted(page_access, form)
     except Refused as refused:
-        return await show_owner(page_access, 422, problem=document_of(refused))
+        return await show_owner(page_access, 422, problem=document_of(refused), given=form)
     made = Made.new()
     await page_access.dispatcher.light(page_access.access.dataset.make_token, made, role, analyst, expires)
     days = form.get("days", "").strip()
@@ -151,7 +161,7 @@ async def revoke_token(page_access: Owning, name: str) -> Response:
     await page_access.dispatcher.light(page_access.access.dataset.revoke_token, name)
     if TOKEN.fullmatch(name):
         await page_access.dispatcher.light(partial(note, page_access, remark=f"the token {name} was revoked"))
-    return RedirectResponse(f"{page_access.path}/owner#tokens", 303)
+    return RedirectResponse(f"{page_access.path}/owner?done=revoked#tokens", 303)
 
 
 @router.post("/budget")
@@ -165,11 +175,11 @@ async def raise_budget(page_access: Owning) -> Response:
         await page_access.dispatcher.light(RAISED[act], dataset.curator.policy, wanted, why)
     except (Refused, OSError) as refused:
         problem = document_of(refused)
-        return await show_owner(page_access, problem["status"], problem=problem)
+        return await show_owner(page_access, problem["status"], problem=problem, given=form)
     dataset.reload()
     words = ("budget", act, beside(dataset.curator.policy), "--epsilon", repr(wanted), "--why", why)
     await page_access.dispatcher.light(partial(note, page_access, *words))
-    return RedirectResponse(f"{page_access.path}/owner", 303)
+    return RedirectResponse(f"{page_access.path}/owner?done={WORDS[act]}", 303)
 
 
 def _epsilon(text: str) -> float:

@@ -5,6 +5,7 @@ Each is what a command does, in the same words, and is noted as that command for
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any, Final
@@ -36,9 +37,10 @@ COPIES: Final = 30
 MAX_REASON: Final = 500
 
 
-async def _failed(page_access: PageAccess, error: Exception) -> Response:
+async def _failed(page_access: PageAccess, error: Exception, form: Mapping[str, str] | None = None) -> Response:
+    """What is refused, and the form as it was filled in."""
     problem = owner_document(error)
-    return await show_owner(page_access, problem["status"], problem=problem)
+    return await show_owner(page_access, problem["status"], problem=problem, given=form or {})
 
 
 @router.post("/analysts")
@@ -49,11 +51,11 @@ async def add_share(page_access: Owning) -> Response:
     try:
         await page_access.dispatcher.light(add_analyst, dataset.curator.policy, name, share)
     except Refused as refused:
-        return await _failed(page_access, refused)
+        return await _failed(page_access, refused, form)
     await page_access.dispatcher.light(dataset.reload)
     words = ("budget", "share", "--", beside(dataset.curator.policy), name, share)
     await page_access.dispatcher.light(partial(note, page_access, *words))
-    return RedirectResponse(f"{page_access.path}/owner#shares", 303)
+    return RedirectResponse(f"{page_access.path}/owner?done=analyst#shares", 303)
 
 
 @router.post("/acknowledge")
@@ -69,7 +71,7 @@ async def acknowledge_finding(page_access: Owning) -> Response:
     words = ("check", beside(dataset.curator.policy), "--acknowledge", finding)
     await page_access.dispatcher.light(partial(note, page_access, *words))
     await look(page_access)
-    return RedirectResponse(f"{page_access.path}/owner#lint", 303)
+    return RedirectResponse(f"{page_access.path}/owner?done=acknowledged#lint", 303)
 
 
 @router.post("/suggest")
@@ -117,7 +119,7 @@ async def begin_erasure(page_access: Owning) -> Response:
     form, curator = await page_access.visitor.form(), page_access.access.dataset.curator
     if form.get("sure") != "1":
         refusal = Refused("body-invalid", "erasing cannot be undone, and was not confirmed", "tick the box first")
-        return await show_owner(page_access, 422, problem=owner_document(refusal), unsure=True)
+        return await show_owner(page_access, 422, problem=owner_document(refusal), unsure=True, given=form)
     policy, reason = curator.policy, form.get("reason", "").strip()[:MAX_REASON] or "erased on the page"
     gone = form.get("missing") == "1"
 

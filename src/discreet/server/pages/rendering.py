@@ -6,6 +6,7 @@ import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache, cached_property
+from http import HTTPStatus
 from importlib import resources
 from typing import Any, Final
 
@@ -25,9 +26,16 @@ HEADERS: Final = {"content-security-policy": POLICY, "referrer-policy": "same-or
 
 
 def page(template: str, context: Mapping[str, Any], status: int = 200) -> HTMLResponse:
-    """A page, which may load our own files only."""
+    """A page, which may load our own files only. What it refuses has its code in the log."""
     text = environment().get_template(template).render(context)
-    return HTMLResponse(text, status, HEADERS)
+    refused = _problem(context) if status >= HTTPStatus.BAD_REQUEST else None
+    return HTMLResponse(text, status, {**HEADERS, **({"discreet-code": refused["code"]} if refused else {})})
+
+
+def _problem(context: Mapping[str, Any]) -> Mapping[str, Any] | None:
+    """What a page refuses: of a form, or of a query in its box."""
+    refused: Mapping[str, Any] | None = context.get("problem") or getattr(context.get("box"), "problem", None)
+    return refused
 
 
 @dataclass(frozen=True)

@@ -14,6 +14,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from discreet.errors import Refused
 from discreet.server.desk import pages as desk_pages
+from discreet.server.desk import shares as desk_shares
 from discreet.server.desk import writing as desk_writing
 from discreet.server.desk.desk import Desk
 from discreet.server.learn.routes import router as learn
@@ -29,10 +30,12 @@ ROUTERS: Final = (
     home.router, learn, manual, answers.router, ledger.router, streams.router, owner.router, owner_acts.router,
     releases.router, saved.router, questions.router,
 )  # fmt: skip
-DESK: Final = (desk_pages.router, desk_writing.router)
+DESK: Final = (desk_pages.router, desk_shares.router, desk_writing.router)
 NOT_PAGES: Final = ("/api/", "/metrics", "/static/")
 MACHINES: Final = "openapi.json"
 """What helps programs, and nobody at a page."""
+LAST: Final = ("write", "look", "acknowledge")
+"""What the desk's last step sends."""
 NOBODY: Final = {"here": "", "dataset": None, "caller": None, "signed_in": False}
 """What pages know of somebody who is not signed in."""
 
@@ -77,6 +80,15 @@ async def _sign_in_first(_: Request, error: Exception) -> Response:
     return RedirectResponse(error.url, 303)
 
 
+def _again(request: Request, code: str) -> str:
+    """The step of a draft that was changed meanwhile, for whoever sent a form of it."""
+    draft = request.path_params.get("draft", "")
+    if code != "draft-changed" or not draft:
+        return ""
+    step = request.url.path.removeprefix(f"/desk/{draft}/")
+    return f"/desk/{draft}/{'review' if step in LAST else step}"
+
+
 def _as_page(handler: Handler) -> Handler:
     """The same problem as a page, for browsers that are at a page."""
 
@@ -89,7 +101,7 @@ def _as_page(handler: Handler) -> Handler:
             problem["fix"] = "use the links on top of the page"
         try:
             shown: Response = (await visitor(request)).show(
-                "problem.html", response.status_code, here="", problem=problem
+                "problem.html", response.status_code, here="", problem=problem, again=_again(request, problem["code"])
             )
         except (SignIn, Refused):
             shown = page("problem.html", {**NOBODY, "problem": problem}, response.status_code)

@@ -108,9 +108,9 @@ if (deciding) {
       const text = await response.text();
       if (turn !== newest || !response.ok || response.redirected) return;
       box.innerHTML = text;
-      box.querySelectorAll("[data-meaning]").forEach((each) => {
-        const beside = document.getElementById(`meaning-${each.dataset.meaning}`);
-        if (beside) beside.textContent = each.textContent;
+      box.querySelectorAll("[data-into]").forEach((each) => { // beside what it is about
+        const beside = document.getElementById(each.dataset.into);
+        if (beside && beside.innerHTML !== each.innerHTML) beside.innerHTML = each.innerHTML;
       });
     } catch {
       // the page still has its button
