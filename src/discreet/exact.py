@@ -114,6 +114,6 @@ def largest(fits: Callable[[int], bool], most: int) -> int | None:
 def not_below(value: object, name: str) -> Fraction:
     """A positive fraction that is at least the number, whether a float means its decimal or its binary value."""
     exact = positive(value, name)
-    if isinstance(value, Real) and not isinstance(value, Rational):
+    if exact is not value and isinstance(value, Real) and not isinstance(value, Rational):
         return max(exact, Fraction(float(value)))
     return exact

@@ -46,9 +46,9 @@ def plain(value: Any) -> Any:
     if kind is float:  # before it is compared with kinds that are slow to look for
         return value if math.isfinite(value) else None
     if kind is dict or isinstance(value, Mapping):
-        return {str(key): plain(item) for key, item in value.items()}
+        return {str(key): item if type(item) in AS_THEY_ARE else plain(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
-        return [plain(item) for item in value]
+        return [item if type(item) in AS_THEY_ARE else plain(item) for item in value]
     if isinstance(value, date):
         return value.isoformat()
     return None if isinstance(value, float) and not math.isfinite(value) else value

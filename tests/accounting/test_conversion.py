@@ -253,3 +253,10 @@ def test_what_is_nearby_is_nearby_or_nothing() -> None:
         assert not nearby or abs(nearby / float(epsilon_of_rho(*case)) - 1) < 1e-13, case
     assert sum(1 for _, nearby in guessed if nearby) > 200
     assert not epsilon_nearby(Fraction("1e-12"), Fraction("0.5")), "a small difference of large terms is not guessed"
+
+
+def test_what_is_nearby_is_nothing_where_newtons_steps_do_not_arrive() -> None:
+    nearly_one = 1 - Fraction(1, 10**400)  # ln(1/δ) is 0 in float64
+    assert not epsilon_nearby(Fraction("1e-24"), nearly_one)
+    for rho in (Fraction(1, 10**400), Fraction(-1), Fraction(10**400)):  # as 0, less than nothing, and infinite
+        assert not epsilon_nearby(rho, Fraction(1, 2))

@@ -26,7 +26,7 @@ from discreet.accounting import (
     rho_for,
 )
 from discreet.accounting.distributions import _root_two_pi, _sum_from
-from discreet.accounting.rounding import UNITS, charged, down, float_down, float_up, granted, up
+from discreet.accounting.rounding import UNITS, charged, down, float_down, float_up, granted, is_less, total, up
 from discreet.accounting.rounding import decimal as as_decimal
 from tests.accounting.truth import meant, mp, real
 
@@ -137,3 +137,11 @@ def test_what_is_charged_rounds_up_and_what_is_granted_down() -> None:
     third = Fraction(4, 3 * UNITS)
     assert (charged(third), granted(third)) == (2, 1)
     assert charged(Fraction(1)) == granted(Fraction(1)) == UNITS
+
+
+@given(st.fractions(), st.fractions(), st.lists(st.fractions(), max_size=4))
+def test_integers_say_what_fractions_say(a: Fraction, b: Fraction, amounts: list[Fraction]) -> None:
+    assert is_less(a, b) == (a < b)
+    assert total(amounts) == sum(amounts)
+    assert charged(a) == math.ceil(a * UNITS)
+    assert granted(a) == math.floor(a * UNITS)

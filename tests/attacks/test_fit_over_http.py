@@ -449,10 +449,16 @@ def test_dummy_data_and_keys(server: Running) -> None:
         before = len(hospital.entries())
         assert hospital.dummy().fit(KMeans(2), SQL, epsilon=1).cluster_centers_.shape == (2, 1)
         assert len(hospital.entries()) == before
-        first, second = (
-            hospital.fit(KMeans(2), SQL, epsilon=0.02, fresh=True, key=Key("a key of the caller", "")) for _ in range(2)
-        )
-        assert first.receipt_ == second.receipt_
+        keys: list[Key | str] = [Key("a key of the caller", ""), "a name: ü\r\nx-injected: 1\ud800"]
+        for key in keys:
+            models = [hospital.fit(KMeans(2), SQL, epsilon=0.02, fresh=True, key=key) for _ in range(2)]
+            assert len({model.receipt_ for model in models}) == 1
+        assert len(hospital.entries()) == before + len(keys)
+        with pytest.raises(Refused, match="key-reused"):
+            hospital.fit(KMeans(3), SQL, epsilon=0.02, key=keys[1])
+        for wrong in ("", "x" * 201, 7):
+            with pytest.raises(Refused, match="key-invalid"):
+                hospital.fit(KMeans(2), SQL, epsilon=0.02, key=wrong)  # type: ignore[arg-type]
 
 
 def test_a_pipeline_is_fitted_where_the_rows_are(server: Running) -> None:

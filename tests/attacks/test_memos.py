@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from decimal import Decimal
 from fractions import Fraction
 from functools import partial
@@ -175,3 +176,31 @@ def test_ever_new_keys_fill_no_memory_and_failures_are_not_held() -> None:
     with pytest.raises(ValueError, match="not now"):
         memo.once("key", fail)
     assert memo.once("key", lambda: 7) == 7
+
+
+def test_intervals_of_new_answers_are_those_of_their_noise_and_confidence(curator: Curator) -> None:
+    """What is held of a plan is for one of them at a time, and has no values."""
+    fresh = partial(curator.query, COUNT, fresh=True)
+    cases = [(0.1, 0.95), (0.2, 0.95), (0.1, 0.5), (0.1, 0.95)]
+    widths = []
+    for epsilon, sure in cases:
+        answer = fresh(epsilon=epsilon, confidence=sure)
+        numbers = dict(zip((row[0] for row in answer.rows), answer.intervals, strict=True))
+        for row in answer.rows:
+            low, high = numbers[row[0]]["n"]
+            assert low <= row[1] <= high
+            assert row[1] - low == high - row[1]
+        widths.append({high - low for low, high in (each["n"] for each in answer.intervals)})
+    assert all(len(each) == 1 for each in widths)
+    assert widths[0] == widths[3]
+    assert len({min(each) for each in widths}) == 3
+
+
+def test_what_threads_hold_of_a_plan_is_not_mixed(curator: Curator) -> None:
+    def width(sure: float) -> float:
+        low, high = curator.query(COUNT, epsilon=0.01, confidence=sure, fresh=True).intervals[0]["n"]
+        return float(high - low)
+
+    known = {sure: width(sure) for sure in (0.5, 0.9, 0.99)}
+    with ThreadPoolExecutor(3) as threads:
+        assert all(threads.map(lambda sure: width(sure) == known[sure], [*known] * 4))

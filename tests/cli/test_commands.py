@@ -45,7 +45,7 @@ def test_check_tells_what_to_mend(pure: Policy) -> None:
         "    the source has no such column",
         "    → did you mean 'sex'? allowed: patient_id, age, sex, zip, born, vip",
         "note tables.patients.columns.age: outside-bounds",
-        "    9 of 100 values: outside of the bounds, so moved to them",
+        "    9 of 100 values: outside of the bounds, so clamped to them",
         "    → leave it if they are rare",
         "1 error, 0 warnings, 1 note",
     ]

@@ -12,7 +12,7 @@ import pytest
 
 from discreet.accounting.distributions import DiscreteGaussian, DiscreteLaplace
 from discreet.ledger import LedgerDamaged
-from discreet.sql.cache import NoisyMeasures
+from discreet.sql.cache import SHORT, NoisyMeasures
 
 LAPLACE, GAUSSIAN = DiscreteLaplace(Fraction(10, 3)), DiscreteGaussian(Fraction(7, 2))
 KEYS = [
@@ -78,3 +78,13 @@ def test_what_nobody_kept_is_damage(wrong: dict[str, Any]) -> None:
     for bytes_ in (zlib.compress(json.dumps(document).encode()), b"", b"x", zlib.compress(b"x"), zlib.compress(b"[]")):
         with pytest.raises(LedgerDamaged, match="cannot be read"):
             NoisyMeasures.decode(bytes_)
+
+
+@pytest.mark.parametrize("count", [1, 30, 100, 1000, 50_000])
+def test_short_and_long_ones_come_back_and_are_compressed(count: int) -> None:
+    kept = NoisyMeasures().then((LAPLACE,), (list(range(count)),), None)
+    stored = kept.encode()
+    assert NoisyMeasures.decode(stored) == kept
+    text = zlib.decompress(stored)
+    assert (len(text) > SHORT) == (count >= 1000)
+    assert len(stored) <= len(text) + 11

@@ -261,7 +261,7 @@ def test_who_is_overtaken_does_not_undo_the_other(policy: Policy, monkeypatch: p
     owners[1].join(0.5)  # it ends only if nothing keeps it from overtaking
     go.set()
     for owner in owners:
-        owner.join(30)
+        owner.join()
     assert not failures
     assert read(policy.path).budget.epsilon == 10
     assert recorded_grant(policy).epsilon == 10

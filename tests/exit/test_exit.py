@@ -14,6 +14,7 @@ import pytest
 
 from discreet.accounting import Concentrated, Pure
 from discreet.accounting.losses import Sensitivity
+from discreet.accounting.record import OWNER, BlockNames
 from discreet.engines.stopping import Stop, Stopped
 from discreet.errors import BudgetExhausted, Refused
 from discreet.exit import SAMPLER, Bill, Cost, Exit, opened
@@ -35,9 +36,27 @@ def bill(**more: Any) -> Bill:
     return Bill(**{"loss": Pure(1), "cost": Cost(Pure(1)), "why": "a test", "plan": "p", "data": 1, **more})
 
 
-def test_a_bill_with_a_key_that_is_none_cannot_be_made() -> None:
+@pytest.mark.parametrize("key", ["", "x" * 201, 7, b"name", ("name", "request")])
+def test_a_bill_with_a_key_that_is_none_cannot_be_made(key: Any) -> None:
     with pytest.raises(Refused, match="key-invalid"):
-        bill(key="name")
+        bill(key=key)
+
+
+def test_a_text_names_the_request_of_one_caller_and_what_it_asks() -> None:
+    """The same text of another caller is another name; the same name for something else is noticed."""
+    mine = bill(key="tips").request
+    assert mine is not None
+    assert mine == bill(key="tips").request == bill(key="tips", analyst=OWNER, data=2).request
+    assert bill(key="x" * 200).request is not None
+    assert bill(key="\ud800 ü\n").request is not None
+    assert bill(key=mine).request is mine
+    assert bill().request is None
+    others = [bill(key="tips", **more).request for more in ({"analyst": "a"}, {"analyst": "b"})]
+    assert len({mine.name, *(each.name for each in others if each is not None)}) == 3
+    for more in ({"plan": "q"}, {"loss": Pure(2)}, {"blocks": BlockNames("s", ((1, 1),))}):
+        other = bill(key="tips", **more).request
+        assert other is not None
+        assert (other.name, other.request == mine.request) == (mine.name, False)
 
 
 WAYS: dict[str, Any] = {

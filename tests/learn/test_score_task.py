@@ -95,14 +95,23 @@ def test_scores_are_cached_whatever_the_metric_and_the_confidence_and_recalled()
         assert found.recall(found.entries()[-1].number).metric == "accuracy"
 
 
-def test_a_request_that_is_sent_twice_is_charged_once() -> None:
+@pytest.mark.parametrize("key", ["tips", Key("name", "request")])
+def test_a_request_that_is_sent_twice_is_charged_once(key: Any) -> None:
     with curator() as found:
-        for _ in range(2):
-            found.score(MODEL, SQL, target="sex", epsilon=1, fresh=True, key=Key("name", "request"))
+        scores = [found.score(MODEL, SQL, target="sex", epsilon=1, fresh=True, key=key) for _ in range(2)]
+        assert scores[0].value == scores[1].value
         assert len(found.entries()) == 1
 
 
-@pytest.mark.parametrize("key", ["name", 7, ("name", "request")])
+def test_a_name_that_was_used_for_something_else_is_refused() -> None:
+    with curator() as found:
+        found.score(MODEL, SQL, target="sex", epsilon=1, key="tips")
+        with pytest.raises(Refused, match="key-reused"):
+            found.score(MODEL, SQL, target="sex", epsilon=2, key="tips")
+        assert len(found.entries()) == 1
+
+
+@pytest.mark.parametrize("key", ["", 7, ("name", "request")])
 def test_a_key_that_is_none_is_refused(key: Any) -> None:
     with curator() as found:
         with pytest.raises(Refused, match="key-invalid"):

@@ -17,6 +17,7 @@ from discreet.accounting.record import PartName
 from discreet.accounting.rounding import UNITS, charged
 from discreet.errors import BudgetExhausted
 from discreet.ledger import Grant, LedgerError, verify
+from discreet.ledger.standing import Standing
 from tests.ledger.helpers import BOTH, CENT, PURE, hurried, opened, rows, spend
 
 
@@ -315,3 +316,14 @@ def test_room_that_was_looked_at_is_looked_at_again_once_somebody_spent(tmp_path
         with other:
             pass
         assert ledger.balance().spent.epsilon == 0.75
+
+
+def test_what_does_not_fit_is_not_charged_where_no_filter_says_why(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whether a charge fits is decided once; filters are there for the words."""
+    monkeypatch.setattr(Standing, "admits", lambda *_: False)
+    with opened(tmp_path / "ledger.sqlite", pure(1)) as ledger:
+        with pytest.raises(LedgerError, match="does not fit"):
+            spend(ledger, Pure(Fraction(1, 4)))
+        assert not ledger.balance().spent.epsilon

@@ -366,7 +366,7 @@ def test_a_charge_that_got_lost_in_an_interrupt_gives_no_bits(ledger: Ledger) ->
             return 1 if super().__len__() else 0
 
     ledger._waiting = Leaky()
-    outcomes = crowd(ledger, [ledger.charge(CENT, why="q") for _ in range(4)], wait=0.2)
+    outcomes = crowd(ledger, [ledger.charge(CENT, why="q") for _ in range(4)])
     assert [type(outcome) for outcome in outcomes].count(KeyboardInterrupt) == 1
     lost = [outcome for outcome in outcomes if not isinstance(outcome, KeyboardInterrupt)]
     assert len(lost) == 3
@@ -377,7 +377,7 @@ def test_a_charge_that_got_lost_in_an_interrupt_gives_no_bits(ledger: Ledger) ->
 # group commit
 
 
-def crowd(ledger: Ledger, charges: list[Charge], wait: float = 0) -> list[BaseException | None]:
+def crowd(ledger: Ledger, charges: list[Charge]) -> list[BaseException | None]:
     """Threads that all wait when the lock becomes free: what each of them got, None for its bits."""
     outcomes: dict[int, BaseException | None] = {}
 
@@ -393,11 +393,8 @@ def crowd(ledger: Ledger, charges: list[Charge], wait: float = 0) -> list[BaseEx
     with ledger._lock:
         for thread in threads:
             thread.start()
-        if wait:
-            time.sleep(wait)
-        else:
-            while len(ledger._waiting) < len(charges):
-                time.sleep(0)
+        while deque.__len__(ledger._waiting) < len(charges):  # whatever length it says
+            time.sleep(0)
     for thread in threads:
         thread.join()
     return [outcomes[index] for index in range(len(charges))]

@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+from dataclasses import fields, replace
 from fractions import Fraction
+from itertools import product
+from typing import Any
 
 import pytest
 
+from discreet.accounting import Approximate, Concentrated, Loss, Pure
 from discreet.accounting.record import PartName
 from discreet.errors import Refused
 from discreet.ledger import Grant
+from discreet.ledger.charge import cost_of
 from discreet.ledger.codec import less, plus
+from discreet.ledger.entries import loss_of
 from discreet.ledger.partitions import Partition
 from discreet.ledger.standing import Standing
-from discreet.ledger.state import State
+from discreet.ledger.state import State, changed
 from discreet.policy import Percentage
 
 UNIT = 10**24
@@ -120,3 +126,46 @@ def test_a_share_in_per_cent_is_that_part_of_every_limit() -> None:
     assert BOTH.share_limits(HALF) == (4 * UNIT, 2 * UNIT)
     third = Grant(Fraction(1), None, (10,)).share_limits(Percentage(Fraction(1, 3)))
     assert third == (3,), "rounded down"
+
+
+def admitted(standing: Standing, loss: tuple[int, ...]) -> bool:
+    """What the filters say, one by one."""
+    try:
+        for each in standing.filters:
+            each.admit(loss_of(loss))
+    except Refused:
+        return False
+    return True
+
+
+@pytest.mark.parametrize("share", [None, HALF])
+@pytest.mark.parametrize("grant", [PURE, BOTH])
+def test_whether_a_loss_fits_is_what_all_filters_say(grant: Grant, share: Percentage | None) -> None:
+    """Also where more is spent than there is, as after a budget was lowered: then nothing fits, not even nothing."""
+    found, step = set(), UNIT // 100
+    grant = replace(grant, limits=tuple(limit // 100 for limit in grant.limits))
+    for spent, own, loss in product(product((0, 3, 4, 7, 8, 9, 11), repeat=len(grant.limits)), (0, 1), (0, 1, 3)):
+        state = stands(grant, tuple(step * each for each in spent), shares={"a": (own * step,) * len(spent)})
+        standing = Standing(state, None if share is None else "a", share)
+        amounts = (loss * step,) * len(spent)
+        assert standing.admits(amounts) == admitted(standing, amounts), (spent, own, loss)
+        found.add(standing.admits(amounts))
+    assert found == {True, False}
+
+
+@pytest.mark.parametrize("loss", [Concentrated(0.3, 1e-30), Pure(0.7), Approximate(1, 1e-9), Pure(0)])
+def test_what_a_loss_costs_is_what_a_filter_counts(loss: Loss) -> None:
+    assert cost_of(loss, BOTH) == BOTH.unlimited.admit(loss).units
+    if isinstance(loss, Pure):
+        assert cost_of(loss, PURE) == PURE.unlimited.admit(loss).units
+    else:
+        with pytest.raises(Refused, match="pure"):
+            cost_of(loss, PURE)
+
+
+def test_a_changed_state_is_the_replaced_one() -> None:
+    state = stands(BOTH, (1, 2), head=7, digest="d", unproven=(1, "x", None))
+    for name in (each.name for each in fields(State)):
+        value: Any = object()
+        found, expected = changed(state, **{name: value}), replace(state, **{name: value})
+        assert all(getattr(found, each.name) is getattr(expected, each.name) for each in fields(State))

@@ -62,7 +62,7 @@ class Used:
         return f"{delta} of the {self.of} used (its δ; {rho} of its ρ)"
 
 
-def part_used(spent: Fraction, left: Fraction) -> float:
+def part_used(spent: Fraction | int, left: Fraction | int) -> float:
     """How much of what was there is spent: 1 only if nothing is left, and 0 only if nothing is spent."""
     if not left:
         return 1.0

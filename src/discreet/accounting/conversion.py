@@ -101,7 +101,7 @@ def epsilon_nearby(rho: Fraction, delta: Fraction) -> float:
     there the terms are large beside their sum.
     """
     log, cost = _log_inverse(delta), float(decimal(rho))
-    x = float(_falling_root(lambda x: (log - math.log1p(x)) / x**2 - cost))
+    x = _near_root(log, cost)
     terms = (1 + x) * cost, (log - math.log1p(x)) / x, -math.log1p(1 / x)
     nearby = math.fsum(terms)
     return nearby if nearby > max(map(abs, terms)) / 8 else 0.0
@@ -139,6 +139,21 @@ def _log(delta: Fraction, digits: int) -> Decimal:
 @lru_cache(maxsize=REMEMBERED)
 def _log_inverse(delta: Fraction) -> float:
     return -float(NEAREST.ln(decimal(delta)))
+
+
+def _near_root(log: float, cost: float) -> float:
+    """About where cost·x² + ln(1 + x) = log, by Newton's steps in ln x. ε is least there, so that it hardly depends on
+    x. Where they do not arrive, or where there is no such x because nothing is left, by bisection.
+    """
+    if log > 0 and cost > 0:
+        x = math.sqrt(log / cost)
+        for _ in range(8):
+            square = cost * x * x
+            step = (log - square - math.log1p(x)) / (2 * square + x / (1 + x))
+            x *= math.exp(max(-2.0, min(2.0, step)))
+            if abs(step) < 1e-7:
+                return x
+    return float(_falling_root(lambda x: (log - math.log1p(x)) / x**2 - cost))
 
 
 def _falling_root(function: Callable[[float], float]) -> Decimal:

@@ -19,7 +19,7 @@ from typing import Any, ClassVar, Self, TypeGuard, final
 
 from discreet.accounting.conversion import epsilon_of_rho, rho_of_epsilon, rho_of_pure
 from discreet.accounting.relations import CODE, Relation, common, label, neighbours
-from discreet.accounting.rounding import NEAREST, decimal, float_down, float_up, up
+from discreet.accounting.rounding import NEAREST, decimal, float_down, float_up, is_less, total, up
 from discreet.errors import Refused
 from discreet.exact import Number, number, probability, whole
 from discreet.exact import epsilon as positive
@@ -123,7 +123,7 @@ class Pure(_About):
 
     def bounds(self, other: Loss) -> bool:
         """Whether the other is no more than this. What is not ε-DP is, whatever its ε at some δ."""
-        return isinstance(other, Pure) and other.epsilon <= self.epsilon
+        return isinstance(other, Pure) and not is_less(self.epsilon, other.epsilon)
 
     def at(self, delta: Fraction) -> tuple[Fraction, Fraction]:  # noqa: ARG002  (there is none to choose)
         """The (ε, δ) that it says: δ is 0."""
@@ -168,7 +168,7 @@ class Concentrated(_About):
     ) -> None:
         object.__setattr__(self, "rho", _amount(rho, "rho"))
         object.__setattr__(self, "delta", _amount(delta, "delta"))
-        if self.delta >= 1:
+        if self.delta.numerator >= self.delta.denominator:
             raise ValueError(f"delta must be below 1, not {delta}")
         self._say(relation, unit)
 
@@ -218,7 +218,7 @@ class Concentrated(_About):
     def bounds(self, other: Loss) -> bool:
         """Whether the other is no more than this, in ρ and in δ."""
         counted = other.concentrated()
-        return counted.rho <= self.rho and counted.delta <= self.delta
+        return not is_less(self.rho, counted.rho) and not is_less(self.delta, counted.delta)
 
     def at(self, delta: Fraction) -> tuple[Fraction, Fraction]:
         """The (ε, δ) that it implies, at this δ; where its own leaves no room for the conversion, at twice that."""
@@ -321,10 +321,10 @@ def compose(*losses: Loss) -> Pure | Concentrated:
     """
     relation, unit = _alike(losses)
     if all(isinstance(loss, Pure) for loss in losses):
-        whole = sum((loss.epsilon for loss in losses if isinstance(loss, Pure)), Fraction(0))
+        whole = total(loss.epsilon for loss in losses if isinstance(loss, Pure))
         return Pure(whole, relation=relation, unit=unit)
     parts = [loss.concentrated() for loss in losses]
-    rho, delta = sum(part.rho for part in parts), sum(part.delta for part in parts)
+    rho, delta = total(part.rho for part in parts), total(part.delta for part in parts)
     return Concentrated(rho, delta, relation=relation, unit=unit)
 
 
@@ -440,6 +440,6 @@ def _written(**amounts: Fraction) -> str:
 
 def _amount(value: Number, name: str) -> Fraction:
     exact = number(value, name)
-    if exact < 0:
+    if exact.numerator < 0:
         raise ValueError(f"{name} must be at least 0, not {value}")
     return exact

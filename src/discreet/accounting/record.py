@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Mapping
@@ -9,9 +11,12 @@ from dataclasses import dataclass, field
 from typing import Any, Final, Self
 
 from discreet.accounting.losses import Concentrated, Pure
+from discreet.errors import Refused
 
 OWNER: Final = "owner"
 """Who is written down where no analyst is named."""
+LONGEST_KEY: Final = 200
+"""Characters of a name that a caller gives to a request."""
 ERASED: Final = "(erased: older than the policy's retention)"
 """What is shown in the place of a text that was erased."""
 MOST_RANGES: Final = 1000
@@ -27,8 +32,24 @@ class Key:
     name: str
     request: str
 
+    @classmethod
+    def called(cls, name: str, caller: str, request: str) -> Self:
+        """That of a caller who says a name alone: another caller's request of the same name is another one."""
+        return cls(_digest(["called", caller, name]), _digest(request))
+
     def fields(self) -> dict[str, Any]:
         return {"key": self.name, "request": self.request}
+
+
+def demand_key(key: object) -> None:
+    """Raise unless this can be a caller's name of a request, or is none."""
+    if not isinstance(key, Key | str | None) or (isinstance(key, str) and not 1 <= len(key) <= LONGEST_KEY):
+        fix = 'key="a name of yours", or none: results are cached without'
+        raise Refused("key-invalid", f"a key is a text of 1 to {LONGEST_KEY} characters", fix)
+
+
+def _digest(value: object) -> str:
+    return hashlib.sha256(json.dumps(value).encode()).hexdigest()
 
 
 @dataclass(frozen=True, slots=True)

@@ -94,14 +94,15 @@ class Answer:
 
     def to_dict(self) -> dict[str, Any]:
         """Everything, as plain Python values; losses rounded up."""
+        cost = loss_dict(self.cost)
         return {
             "question": self.question,
             "columns": list(self.columns),
             "rows": list(self.rows),
             "intervals": [dict(row) for row in self.intervals],
             "confidence": self.confidence,
-            "loss": loss_dict(self.loss),
-            "cost": loss_dict(self.cost),
+            "loss": dict(cost) if self.loss is self.cost else loss_dict(self.loss),
+            "cost": cost,
             "unit": self.cost.unit,
             "cached": self.cached,
             "dummy": self.dummy,

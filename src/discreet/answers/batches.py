@@ -30,7 +30,7 @@ class Queries:
     confidence: Any = 0.95
     analyst: str | None = None
     fresh: bool = False
-    key: Key | None = None
+    key: Key | str | None = None
     blocks: Any = None
     """Of a stream: those that are read."""
     path: ClassVar[str] = TASK

@@ -95,6 +95,8 @@ def _blocks(blocks: Any) -> Any:
 
 def _value(value: Any) -> Any:
     """What JSON cannot say is a table with one key that names its kind."""
+    if type(value) is float:
+        return value
     if isinstance(value, Mapping):
         return {str(name): _value(each) for name, each in value.items()}
     if isinstance(value, datetime):

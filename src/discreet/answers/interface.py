@@ -187,7 +187,7 @@ class Asks(ABC):
 
     def batch(
         self, queries: Sequence[str], *, epsilon: Any = None, rho: Any = None, delta: Any = None,
-        confidence: Any = 0.95, analyst: str | None = None, fresh: bool = False, key: Key | None = None,
+        confidence: Any = 0.95, analyst: str | None = None, fresh: bool = False, key: Key | str | None = None,
         blocks: Any = None,
     ) -> list[Answer]:  # fmt: skip
         """Answer several queries for one cost, in one charge.
@@ -202,12 +202,13 @@ class Asks(ABC):
     def fit(
         self, estimator: Any, sql: Any, *, epsilon: Any = None, rho: Any = None, delta: Any = None,
         target: str | None = None, max_rows: int | None = None, analyst: str | None = None, fresh: bool = False,
-        key: Key | None = None, holdout: str | None = None, blocks: Any = None,
+        key: Key | str | None = None, holdout: str | None = None, blocks: Any = None,
     ) -> Any:  # fmt: skip
         """Fit an estimator of `discreet.learn` on the rows of a SELECT: one of each unit, or `max_rows` = k of them.
 
         The cost is that of a unit with all of them. Facts that the estimator leaves out are those of the policy.
-        The same fit again, at the same cost or less, is the cached model, for nothing; `fresh=True` fits anew.
+        The same fit again, at the same cost or less, is the cached model, for nothing; `fresh=True` fits anew. `key` is
+        a name of yours for this request: asked twice, it is charged once, whatever happened in between.
         `holdout` is a name of yours: a quarter of the units, chosen by it, is left out for `score` to be asked about.
         """
         if isinstance(estimator, type) and issubclass(estimator, Learner):
@@ -228,7 +229,7 @@ class Asks(ABC):
         self, model: Any, sql: Any, *, target: str, metric: str | Sequence[str] | None = None, epsilon: Any = None,
         rho: Any = None, delta: Any = None, holdout: str | None = None, positive: Any = None, y_bounds: Any = None,
         confidence: Any = 0.95, max_rows: int | None = None, analyst: str | None = None, fresh: bool = False,
-        key: Key | None = None, blocks: Any = None,
+        key: Key | str | None = None, blocks: Any = None,
     ) -> Any:  # fmt: skip
         """How good a fitted model of `discreet.learn` is on the rows of a SELECT: a `Score` with an interval.
 
@@ -252,7 +253,7 @@ class Asks(ABC):
 
     def release(
         self, publication: Any, sql: Any, *, epsilon: Any = None, rho: Any = None, delta: Any = None,
-        max_rows: int | None = None, analyst: str | None = None, fresh: bool = False, key: Key | None = None,
+        max_rows: int | None = None, analyst: str | None = None, fresh: bool = False, key: Key | str | None = None,
         blocks: Any = None,
     ) -> Any:  # fmt: skip
         """Publish what a publication of `discreet.release` makes of a table or the rows of a SELECT: charged once.

@@ -50,7 +50,7 @@ class Sendable(Protocol):
         """What a server calls such tasks: a name in `TASKS`."""
 
     @property
-    def key(self) -> Key | None: ...
+    def key(self) -> Key | str | None: ...
 
     def request(self) -> dict[str, Any]:
         """As JSON has it."""

@@ -192,14 +192,14 @@ def tell_policy(policy: Path, teller: Teller) -> None:
 
 
 def tell_preview(hospital: Curator, teller: Teller) -> Preview:
+    from discreet.accounting.balance import percent
+
     teller.step("First the cost: it follows from the text alone, and no data is read")
     teller.question(COUNTING)
     preview = hospital.preview(COUNTING, epsilon=COST, analyst=ANALYST)
     teller.show(preview)
-    share = _rho(preview.loss) / (hospital.budget().total.rho or 1)
-    teller.say(
-        f"Each count will be right to within ± {preview.error['patients']:g}, for {100 * share:.1f} % of the budget."
-    )
+    share = percent(_rho(preview.loss) / (hospital.budget().total.rho or 1))
+    teller.say(f"Each count will be right to within ± {preview.error['patients']:g}, for {share} of the budget.")
     return preview
 
 

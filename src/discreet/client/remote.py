@@ -14,7 +14,7 @@ from urllib.parse import quote, urlsplit
 
 from discreet.accounting.balance import Balance
 from discreet.accounting.labels import usual
-from discreet.accounting.record import Entry, Key
+from discreet.accounting.record import Entry, Key, demand_key
 from discreet.accounting.stream import StreamStanding
 from discreet.answers import Answer, Preview, documents
 from discreet.answers import scores as scores  # whoever asks can read what was scored
@@ -124,9 +124,11 @@ class Remote(Asks):
         body = {**self._task_body(sent), "fresh": getattr(task, "fresh", False)}
         return self._read(sent.received, self._asked(sent.path, TASKS[sent.path].document, body, sent.key))
 
-    def _asked(self, what: str, kind: type[Any], body: dict[str, Any], key: Key | None = None) -> Any:
+    def _asked(self, what: str, kind: type[Any], body: dict[str, Any], key: Key | str | None = None) -> Any:
         """The document of what is asked for, once it is there."""
-        name = SYSTEM.bytes(16).hex() if key is None else key.name
+        demand_key(key)
+        known = Key.called(key, "", "") if isinstance(key, str) else key  # whatever the text, it fits a header
+        name = SYSTEM.bytes(16).hex() if known is None else known.name
         headers = {"idempotency-key": name, "prefer": f"respond-async, wait={SOON}"}
         ask = partial(self._connection.send, "POST", self._path(what), kind, json=body, headers=headers)
         status, document = ask()

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
+from functools import lru_cache
 from typing import Any, Final
 
 from discreet.answers import Answer, Preview
@@ -144,7 +145,7 @@ class PreparedQuery:
             noise=dict(shown.noise),
             notes=(*self._assumed, *shown.notes),
             ranks=dict(shown.ranks),
-            guarantee=context.guarantee,
+            guarantee=plan.memo.once("guarantee", lambda: context.guarantee),
             kinds={label: expr.domain.kind for label, expr in plan.after.items if expr.domain.kind is not None},
             words=plan.words,
             buckets=plan.buckets,
@@ -327,9 +328,15 @@ def _chosen(call: Call, plan: Plan) -> bool:
 
 def _confidence(given: object) -> Fraction:
     try:
-        return probability(given, "confidence")
+        return _probability(given) if type(given) is float else probability(given, "confidence")
     except (TypeError, ValueError) as wrong:
         raise Refused("cost-invalid", str(wrong), "give a confidence such as 0.95") from None
+
+
+@lru_cache(maxsize=64)
+def _probability(given: float) -> Fraction:
+    """Most callers ask for 0.95."""
+    return probability(given, "confidence")
 
 
 def _agreed(name: str, given: object, written: Fraction | int | None) -> object:

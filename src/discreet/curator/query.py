@@ -43,7 +43,9 @@ class Query:
         if is_expression(call.sql):
             call = replace(call, sql=text_of(call.sql), dialect="duckdb")
         demand_choice(call.fresh, "a cached answer")
-        call = replace(call, now=_now(context, call), blocks=context.blocks)
+        now, blocks = _now(context, call), context.blocks
+        if now is not call.now or blocks is not call.blocks:
+            call = replace(call, now=now, blocks=blocks)
         return call, context.plan(context.version, call)
 
 

@@ -71,7 +71,7 @@ class Training:
     epsilon: Any = None
     rho: Any = None
     delta: Any = None
-    key: Key | None = None
+    key: Key | str | None = None
     analyst: ClassVar[str | None] = None
     """Only owners hold rows to train on."""
 

@@ -80,7 +80,7 @@ CODES: Final[dict[str, Code]] = {
     # who asks, and earlier answers
     "answer-gone": Code("the answer was computed under an earlier policy, or was never stored", _SERVER, 410),
     "forked": Code("a process that was forked off must not draw noise for its parent", _LOSSES),
-    "key-invalid": Code("a key is not the name of a request with the digest of what it asks", _SERVER),
+    "key-invalid": Code("a key is not a text that could name a request", _SERVER),
     "key-reused": Code("the idempotency key was used for another request", _SERVER),
     "unknown-analyst": Code("the policy names no such analyst", _BUDGETS),
     "unknown-answer": Code("no charge that the caller may see has this number", _SERVER, 404),

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 
-from discreet.accounting.record import BlockNames, Key, PartName
-from discreet.errors import Refused
+from discreet.accounting.record import OWNER, BlockNames, Key, PartName, demand_key
 from discreet.exit.cost import Cost, Loss
 from discreet.ledger.codec import Record
 
@@ -37,8 +36,8 @@ class Bill:
     analyst: str | None = None
     call: Record | None = None
     """How it was asked beside `why`, for the record."""
-    key: Key | None = None
-    """The caller's name of this request: one that is sent twice is charged once."""
+    key: Key | str | None = None
+    """The caller's name of this request: one that is sent twice is charged once (`request`)."""
     by_error: bool = False
     """Whether the caller named an error and not a cost: then cached results of any cost are looked at."""
     confirmed: bool = False
@@ -51,17 +50,18 @@ class Bill:
     """The blocks of a stream that it reads: the loss is on the line of each, and is that of a unit in all of them."""
 
     def __post_init__(self) -> None:
-        _demand_key(self.key)
+        demand_key(self.key)
         if not self.loss.bounds(self.allowed if self.rows == 1 else self.allowed.group(self.rows)):
             raise RuntimeError("a bill charges less than its exit may let out")
+
+    @property
+    def request(self) -> Key | None:
+        """What the ledger knows the request by, if the caller has a name for it."""
+        if not isinstance(self.key, str):
+            return self.key
+        return Key.called(self.key, self.analyst or OWNER, repr((self.plan, astuple(self.loss), self.blocks)))
 
     @property
     def allowed(self) -> Loss:
         """What the exit may let out."""
         return self.loss if self.limit is None else self.limit
-
-
-def _demand_key(key: object) -> None:
-    if not isinstance(key, Key | None):
-        fix = 'key=Key("name", digest) of discreet.accounting.record, or none: results are cached without'
-        raise Refused("key-invalid", "a key is a name and the digest of what is asked", fix)

@@ -9,9 +9,10 @@ from contextlib import AbstractContextManager, contextmanager
 from fractions import Fraction
 from typing import Any, NoReturn, TypeVar, overload
 
+from discreet.accounting import Concentrated, Pure, compose
 from discreet.accounting import Loss as AnyLoss
-from discreet.accounting import Pure, compose
 from discreet.accounting.losses import Sensitivity
+from discreet.accounting.rounding import NOTHING
 from discreet.accounting.turns import Turns
 from discreet.engines.stopping import Stopped, is_stopped
 from discreet.exit.cost import WHOLE, Cost, Loss
@@ -72,7 +73,7 @@ class Exit:
         """Who wants to see how far a task is."""
         self._life = _Life(seconds) if life is None else life
         self._left = WHOLE
-        self._spent = self._limit.times(Fraction(0))  # sums with it are in the currency of the charge
+        self._spent = _nothing(self._limit)
 
     # ways out
 
@@ -154,7 +155,7 @@ class Exit:
         return other
 
     def _spend(self, share: Fraction, loss: AnyLoss) -> None:
-        if share < 0:
+        if share.numerator < 0:
             raise RuntimeError("a share of a cost is not below 0")
         with self._life.turns:
             self.demand_open()
@@ -201,6 +202,13 @@ class Exit:
 
     def __reduce__(self) -> NoReturn:
         raise TypeError("an exit cannot be copied or pickled: charge again")
+
+
+def _nothing(loss: Loss) -> Loss:
+    """Sums with it are in the currency of the loss."""
+    if loss.is_pure:
+        return Pure(NOTHING, relation=loss.relation, unit=loss.unit)
+    return Concentrated(NOTHING, NOTHING, relation=loss.relation, unit=loss.unit)
 
 
 @contextmanager

@@ -136,7 +136,8 @@ class ReleasePoint:
         """What was let out before for the same request, or for the same task at this cost or more; None if nothing."""
         task.check()
         bill = task.bill
-        number = None if bill.key is None else self._ledger.charged(bill.key)
+        request = bill.request
+        number = None if request is None else self._ledger.charged(request)
         if number is not None:
             return self.recalled(task, number)
         return None if bill.fresh else self.best_cached(task)
@@ -171,7 +172,7 @@ class ReleasePoint:
             part=None if bill.part is None else bill.part(),
             blocks=bill.blocks,
             call=bill.call,
-            key=bill.key,
+            key=bill.request,
         )
         released = self._run(task, charge, reader)
         charge.keep(released)

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from typing import Final
 
 from discreet.engines.stopping import CURRENT, Stopped
 
 
-@contextmanager
-def padded(seconds: float) -> Iterator[None]:
+def padded(seconds: float) -> AbstractContextManager[None]:
     """End 1, 2, 4, 8, … times so many seconds after the beginning, whatever happened inside; 0 ends at once.
 
     Theorem  Within any time T there are at most 1 + ⌈log₂(T/seconds)⌉ moments at which it can end, so the moment tells
@@ -22,9 +22,14 @@ def padded(seconds: float) -> Iterator[None]:
     It ends before the answer is stored, because that can be seen from outside.
     Whoever stops the question meanwhile learns nothing by it: it ends as stopped, whether its work was done or not.
     """
-    if not seconds:
-        yield
-        return
+    return _padded(seconds) if seconds else UNPADDED
+
+
+UNPADDED: Final = nullcontext()
+
+
+@contextmanager
+def _padded(seconds: float) -> Iterator[None]:
     began = time.monotonic()
     try:
         yield

@@ -53,7 +53,7 @@ class Fit:
     max_rows: int | None = None
     analyst: str | None = None
     fresh: bool = False
-    key: Key | None = None
+    key: Key | str | None = None
     holdout: str | None = None
     """The name of a hold-out: its units are left out."""
     blocks: Any = None

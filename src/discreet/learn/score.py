@@ -63,7 +63,7 @@ class ScoreTask:
     max_rows: int | None = None
     analyst: str | None = None
     fresh: bool = False
-    key: Key | None = None
+    key: Key | str | None = None
     blocks: Any = None
     """Of a stream: those that are read."""
     path: ClassVar[str] = TASK

@@ -6,12 +6,13 @@ import threading
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from types import TracebackType
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING, Final, NoReturn
 
 from discreet.accounting import Concentrated, Loss, Pure, Relation
 from discreet.accounting.losses import demand_loss
 from discreet.accounting.record import BlockNames, Key, PartName
 from discreet.accounting.relations import CODE
+from discreet.accounting.rounding import charged
 from discreet.errors import Refused
 from discreet.ledger.codec import Amounts, Record
 from discreet.ledger.grant import Grant
@@ -22,6 +23,8 @@ from discreet.tracing import phase
 if TYPE_CHECKING:
     from discreet.ledger.ledger import Ledger
     from discreet.ledger.state import State
+
+UNSPENT: Final = Pure(0)
 
 
 @dataclass(slots=True, eq=False)
@@ -38,7 +41,7 @@ class Charge:
     blocks: BlockNames | None = None
     call: Record | None = None
     key: Key | None = None
-    increase: Pure | Concentrated = field(default_factory=lambda: Pure(0))
+    increase: Pure | Concentrated = UNSPENT
     """What was spent; nothing until it is. About blocks, the budget was charged when their stream was declared."""
     number: int = 0
     digest: str = ""
@@ -103,7 +106,14 @@ def demand_spendable(loss: Loss, unit: str | None) -> None:
         )
 
 
-@lru_cache(maxsize=1024)
 def cost_of(loss: Loss, grant: Grant) -> Amounts:
     """What the loss adds in the currency of a grant; refused if it has another."""
+    if grant.delta is not None and loss.relation is Relation.ADD_REMOVE:
+        part = loss.concentrated()
+        return charged(part.rho), charged(part.delta)  # as its filter counts it, which fewer steps lead to
+    return _cost_of(loss, grant)
+
+
+@lru_cache(maxsize=1024)
+def _cost_of(loss: Loss, grant: Grant) -> Amounts:
     return grant.unlimited.admit(replace(loss, unit=None)).units

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from math import floor
 
 from discreet.accounting.balance import Amount, Balance, Lifetime, Of, Used, part_used
@@ -18,7 +18,7 @@ from discreet.ledger.windows import Window
 from discreet.policy import Percentage, Share
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Grant:
     """A budget as the owner wrote it, ε alone or (ε, δ), and its limits in the ledger's units."""
 
@@ -32,6 +32,12 @@ class Grant:
             return cls(epsilon, delta, (granted(epsilon),))
         filter_ = ConcentratedFilter.of(epsilon, delta)
         return cls(epsilon, delta, (filter_.rho, filter_.delta))
+
+    @cached_property
+    def half(self) -> Fraction:
+        """Of δ, for the conversion of ρ to ε."""
+        assert self.delta is not None
+        return self.delta / 2
 
     @property
     def nothing(self) -> Amounts:
@@ -118,7 +124,7 @@ class Grant:
     def used(limits: Amounts, spent: Amounts, of: Of = "budget") -> Used:
         """How much of limits is spent, of each currency: the quick part of a balance."""
         pairs = zip(spent, less(limits, spent), strict=True)
-        part, *delta = (part_used(Fraction(each), Fraction(left)) for each, left in pairs)
+        part, *delta = (part_used(each, left) for each, left in pairs)
         return Used(part, delta[0] if delta and spent[1] else 0.0, of)
 
     def lifetime(self, window: Window, spent: Amounts) -> Lifetime:
@@ -160,11 +166,8 @@ class Grant:
         """What is left, rounded down; its ε is the largest that the next release may have."""
         if self.delta is None:
             return Amount(float_down(Fraction(left[0], UNITS)))
-        return Amount(
-            label_of_rho(Fraction(left[0], UNITS), self.delta / 2),
-            float_down(Fraction(left[0], UNITS)),
-            float_down(Fraction(left[1], UNITS)),
-        )
+        rho = Fraction(left[0], UNITS)
+        return Amount(label_of_rho(rho, self.half), float_down(rho), float_down(Fraction(left[1], UNITS)))
 
 
 @lru_cache(maxsize=1024)

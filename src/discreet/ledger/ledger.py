@@ -241,8 +241,10 @@ class Ledger(Reads, Stands, Acts):
         standing = Standing(state, charge.analyst, share)
         cost = cost_of(charge.loss, standing.grant)
         loss = standing.increase(charge.part, cost)
-        for filter_ in standing.filters:
-            filter_.admit(loss_of(loss))
+        if not standing.admits(loss):
+            for filter_ in standing.filters:  # one of them says why
+                filter_.admit(loss_of(loss))
+            raise LedgerError("the charge does not fit the budget", "ask for less")
         return cost, loss
 
     def demand_room(self, charge: Charge) -> None:
@@ -303,7 +305,9 @@ class Ledger(Reads, Stands, Acts):
 
     def _write(self, act: Callable[[], object]) -> None:
         """One transaction on the newest state. If it fails, what we know is what we knew."""
-        with self._held():
+        self._usable()
+        with self._lock:  # as `_held`
+            self._usable()
             before = self._state, self._opening
             try:
                 with self._store.transaction(lambda: self._state):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from operator import gt
 from typing import Final
 
 from discreet.accounting.balance import Amount, Balance, Used
@@ -60,6 +61,13 @@ class Standing:
         if self.share is not None:
             filters.append(self.grant.share(self.share, self.spent))
         return sorted(filters, key=lambda each: each.left)
+
+    def admits(self, loss: Amounts) -> bool:
+        """Whether all filters admit a loss: its sum with what is spent is at most the limit, of each currency."""
+        spent = plus(self.state.used(), loss)
+        if any(map(gt, spent, self.grant.limits)):
+            return False
+        return self.share is None or not any(less(loss, less(self.limits, self.spent)))
 
     def balance(self) -> Balance:
         grant, own = self.grant, less(self.limits, self.spent)

@@ -68,7 +68,7 @@ class Stands(ABC):
             rests = {}
             self._rests = standing.state, rests
         key = analyst, loss, loss.unit  # which losses do not compare
-        rest = rests.get(key)
+        rest = rests.get(key) if rests else None
         if rest is None:
             rest = rests[key] = Rest(standing.remaining(), standing.used(), self._count(standing, loss))
         return rest

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from fractions import Fraction
 from functools import partial
-from operator import sub
+from operator import attrgetter, sub
 from typing import Any, Final
 
 from discreet.accounting.record import BlockNames, PartName
@@ -72,7 +72,7 @@ class State:
         if linked == ("erased" in record):
             raise LedgerDamaged(f"record {number} does not follow from the one before", "restore a backup")
         unproven = state.unproven if linked else noted(number, line, state.unproven)
-        return replace(state, head=number, digest=digest, unproven=unproven)
+        return changed(state, head=number, digest=digest, unproven=unproven)
 
     def proven(self) -> State:
         """This state; `LedgerDamaged` if a record was changed and no later one vouches for it."""
@@ -172,6 +172,19 @@ class State:
         }
 
 
+_NAMES: Final = tuple(each.name for each in fields(State))
+_INDEX: Final = {name: index for index, name in enumerate(_NAMES)}
+_values: Final = attrgetter(*_NAMES)
+
+
+def changed(state: State, **changes: Any) -> State:
+    """`replace`, which every charge needs four times, in a third of the time."""
+    values = list(_values(state))
+    for name, value in changes.items():
+        values[_INDEX[name]] = value
+    return State(*values)
+
+
 def _in_currency(grant: Grant, amounts: Amounts) -> Amounts:
     """Where `Grant.converted` can say it."""
     converted = grant.converted(amounts)
@@ -246,7 +259,7 @@ def _charge(state: State, record: Record) -> State:
     shares = {**state.shares, analyst: plus(state.share(analyst), loss)}
     units = spent_about(state.units, str(state.protected), record, loss)
     lines = _about(state, record, loss) if about else {}
-    return replace(state, spent=spent, shares=shares, units=units, **lines)
+    return changed(state, spent=spent, shares=shares, units=units, **lines)
 
 
 def _spent(state: State, record: Record, loss: Amounts) -> Amounts:

@@ -81,7 +81,8 @@ class Additive(ABC):
     @property
     def _own_grid(self) -> Grid:
         """The grid for a single number: the integers, where those can be."""
-        return INTEGERS if self.step is None and self.sensitivity >= 1 else self.grid(1)
+        is_whole = self.step is None and self.sensitivity.numerator >= self.sensitivity.denominator
+        return INTEGERS if is_whole else self.grid(1)
 
     def _grid_for(self, array: Array) -> Grid:
         return INTEGERS if array.dtype.kind != "f" and self._own_grid is INTEGERS else self.grid(array.size)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import lru_cache
+from functools import cached_property, lru_cache
 
 from discreet import noise as sampler
 from discreet.accounting.conversion import rho_of_epsilon
@@ -19,7 +19,7 @@ from discreet.mechanisms.arrays import Integers
 from discreet.noise import Bits
 
 
-@dataclass(frozen=True, init=False, slots=True)
+@dataclass(frozen=True, init=False)
 class Gaussian(Additive):
     """Add Z with P(Z = z) ∝ exp(−z²/2σ²), over the integers (or over the multiples of a step).
 
@@ -75,10 +75,12 @@ class Gaussian(Additive):
         """What it was built with."""
         return Concentrated(self.rho) if self.pair is None else Approximate(*self.pair)
 
-    @property
+    @cached_property
     def loss(self) -> Concentrated:
         """ρ; with (ε, δ), the largest ρ of what can be released: one integer, one real number, a vector."""
-        return _loss(self)
+        ways = {math.floor(grid.distance(self.sensitivity)) for grid in (self._own_grid, self.grid(1))}
+        spreads = ((moved, self.noise(Fraction(moved), 1).spread) for moved in ways)
+        return Concentrated(max(self.rho, *(moved**2 / (2 * spread) for moved, spread in spreads)))
 
     def loss_for(self, sensitivity: Sensitivity) -> Concentrated:
         """What the same noise costs on integers where one unit reaches that far."""
@@ -88,7 +90,11 @@ class Gaussian(Additive):
     def noise(self, moved: Fraction, length: int) -> DiscreteGaussian:
         if self.pair is not None and (length == 1 or moved**2 < 2):
             return DiscreteGaussian(_calibrated(*self.pair, math.floor(moved)))
-        return DiscreteGaussian(moved**2 / (2 * self.rho))
+        return self._noise if moved is self.sensitivity else DiscreteGaussian(moved**2 / (2 * self.rho))
+
+    @cached_property
+    def _noise(self) -> DiscreteGaussian:
+        return DiscreteGaussian(self.sensitivity**2 / (2 * self.rho))
 
     def slack(self, length: int) -> int:
         return math.isqrt(length - 1) + 1
@@ -106,10 +112,3 @@ def _pair(rho: Number | None, epsilon: Number | None, delta: Number | None) -> t
 
 
 _calibrated = lru_cache(maxsize=1024)(gaussian_spread)
-
-
-@lru_cache(maxsize=1024)
-def _loss(mechanism: Gaussian) -> Concentrated:
-    ways = {math.floor(grid.distance(mechanism.sensitivity)) for grid in (mechanism._own_grid, mechanism.grid(1))}
-    spreads = ((moved, mechanism.noise(Fraction(moved), 1).spread) for moved in ways)
-    return Concentrated(max(mechanism.rho, *(moved**2 / (2 * spread) for moved, spread in spreads)))

@@ -52,7 +52,7 @@ class Publish:
     max_rows: int | None = None
     analyst: str | None = None
     fresh: bool = False
-    key: Key | None = None
+    key: Key | str | None = None
     blocks: Any = None
     """Of a stream: those that are read."""
     max_cells: int | None = None

@@ -20,7 +20,7 @@ from discreet.answers.wire import answer_written, entry_written, facts_written, 
 from discreet.curator.curator import Curator
 from discreet.curator.state import grant_of, verify_ledger
 from discreet.errors import QueryFailed, Refused
-from discreet.server import requests
+from discreet.server import requests, responses
 from discreet.server.access import MAX_LENGTH, Access, Anybody, Asking, Callers, Watching, app_state, watcher
 from discreet.server.datasets import Caller
 from discreet.server.dispatch import Submission, document_of, estimators, known_line, loaded
@@ -128,9 +128,10 @@ async def _performed(request: Request, access: Access, sent: requests.Body, head
     if isinstance(sent, requests.Fitting | requests.Scoring):
         await loaded()
     line = known_line(access.dataset, access.caller, sent) if key is headers.prefer is None else None
-    outcome = await dispatcher.begin(partial(Submission.of, access.dataset, access.caller, sent, key), line)
+    make = partial(Submission.of, access.dataset, access.caller, sent, key)
+    outcome = await dispatcher.begin(make, line, responses.written)
     if not isinstance(outcome, Job):
-        return json_response(_document(outcome))
+        return json_response(responses.document_sent(outcome))
     wanted = PREFERENCE.match(headers.prefer or "")
     if wanted:
         await dispatcher.wait(outcome, min(float(wanted[1] or 0), LONGEST_WAIT))
@@ -187,17 +188,14 @@ def _ended(job: Job, access: Access) -> Response:
     learned_by(job.context)
     failure = job.result.exception()
     if failure is None:
-        document = _document(job.result.result())
+        result = job.result.result()
+        if isinstance(result, bytes):  # of what this request began: nobody has withdrawn it yet
+            return responses.written_response(result)
+        document = responses.document_sent(result)
         demand_readable(access, document)
         return json_response(document)
-    if job.state is State.CANCELLED and isinstance(failure, QueryFailed):
-        return response_of(Cancelled())
-    return response_of(failure)
-
-
-def _document(result: Any) -> Any:
-    """An answer as it is sent; models are documents already."""
-    return answer_written(result) if isinstance(result, Answer) else result
+    is_cancelled = job.state is State.CANCELLED and isinstance(failure, QueryFailed)
+    return response_of(Cancelled() if is_cancelled else failure)
 
 
 # looking

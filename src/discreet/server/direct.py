@@ -16,10 +16,10 @@ from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from discreet.accounting.record import LONGEST_KEY
 from discreet.errors import QueryFailed, Refused
 from discreet.ledger import LedgerError
 from discreet.server.access import ASKING, MAX_LENGTH, granted, known_callers
-from discreet.server.dispatch import LONGEST_KEY
 from discreet.server.front import replayed
 from discreet.server.problems import response_of
 from discreet.server.requests import Query, Question

@@ -35,7 +35,6 @@ from discreet.server.requests import Batching, Body, Fitting, Part, Query, Quest
 from discreet.server.turn import TURN
 from discreet.sql.part import part_of
 
-LONGEST_KEY: Final = 200
 MOST_KEYS: Final = 10_000
 LIGHT: Final = 4
 """Threads for what reads no private data. One caller has one of them: planning holds Python's lock, and two callers
@@ -261,12 +260,17 @@ class Dispatcher:
         """What is asked for, if it is free; else the job that will have it."""
         return await self.begin(lambda: submission)
 
-    async def begin(self, make: Callable[[], Submission], line: str | None = None) -> Any:
+    async def begin(
+        self,
+        make: Callable[[], Submission],
+        line: str | None = None,
+        write: Callable[[Any], Any] = lambda result: result,
+    ) -> Any:
         """The same of what is made beside the event loop: what is free takes one turn there. With a `line`, which is
-        that of something that is not free (`known_line`), it waits for a worker at once.
+        that of something that is not free (`known_line`), it waits for a worker at once, which writes what came of it.
         """
         if line is not None:
-            return self.queue.submit(line, lambda: make().perform())
+            return self.queue.submit(line, lambda: write(make().perform()))
         submission, known = await self.light(self._free, make)
         key: Key | None = submission.task.key
         if known is not None or key is None:

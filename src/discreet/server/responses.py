@@ -9,8 +9,9 @@ import msgspec
 from fastapi import Depends, Header, Path, Query
 from starlette.responses import Response
 
-from discreet.answers import documents
-from discreet.server.dispatch import LONGEST_KEY
+from discreet.accounting.record import LONGEST_KEY
+from discreet.answers import Answer, documents
+from discreet.answers.wire import answer_written
 
 LONGEST_PREFERENCE: Final = 100
 SCHEMAS: Final = "#/components/schemas/"
@@ -71,4 +72,18 @@ RELEASES: Final[dict[int | str, dict[str, Any]]] = {**ANSWERS, **returns(documen
 
 
 def json_response(document: object, status: int = 200, **headers: str) -> Response:
-    return Response(msgspec.json.encode(document), status, headers, "application/json")
+    return written_response(msgspec.json.encode(document), status, **headers)
+
+
+def written_response(document: bytes, status: int = 200, **headers: str) -> Response:
+    return Response(document, status, headers, "application/json")
+
+
+def document_sent(result: Any) -> Any:
+    """An answer as it is sent; models are documents already."""
+    return answer_written(result) if isinstance(result, Answer) else result
+
+
+def written(result: Any) -> bytes:
+    """The same in JSON."""
+    return msgspec.json.encode(document_sent(result))

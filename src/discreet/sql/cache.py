@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
 from fractions import Fraction
+from functools import lru_cache
 from typing import Any, Final
 
 from discreet.accounting.distributions import DiscreteGaussian, DiscreteLaplace, Noise
@@ -16,6 +17,8 @@ from discreet.ledger.entries import CHANGED
 from discreet.policy import Key
 
 VERSION: Final = 1
+SHORT: Final = 512
+"""Bytes of an answer that fit the least window of zlib."""
 UNREADABLE: Final = (zlib.error, ArithmeticError, LookupError, TypeError, ValueError)
 DATES: Final = {"timestamp": datetime.fromisoformat, "date": date.fromisoformat}
 NOISES: Final[dict[str, Callable[[Fraction], Noise]]] = {"laplace": DiscreteLaplace, "gaussian": DiscreteGaussian}
@@ -41,7 +44,7 @@ class NoisyMeasures:
         noises = [[_written(noise) for noise in release] for release in self.noises]
         selected = [None if keys is None else [list(map(_key, cell)) for cell in keys] for keys in self.selected]
         document = {"version": VERSION, "noises": noises, "values": self.values, "selected": selected}
-        return zlib.compress(json.dumps(document, separators=(",", ":")).encode("ascii"))
+        return _compressed(json.dumps(document, separators=(",", ":")).encode("ascii"))
 
     @classmethod
     def decode(cls, stored: bytes) -> NoisyMeasures | None:
@@ -50,7 +53,7 @@ class NoisyMeasures:
             document = json.loads(zlib.decompress(stored))
             if document["version"] != VERSION:
                 return None
-            noises = tuple(tuple(_read(noise) for noise in release) for release in document["noises"])
+            noises = tuple(tuple(_read(*noise) for noise in release) for release in document["noises"])
             selected = tuple(
                 None if keys is None else tuple(tuple(map(_value, cell)) for cell in keys)
                 for keys in document["selected"]
@@ -58,6 +61,14 @@ class NoisyMeasures:
             return cls(noises, tuple(tuple(release) for release in document["values"]), selected)
         except UNREADABLE:
             raise LedgerDamaged("a cached answer cannot be read", CHANGED) from None
+
+
+def _compressed(text: bytes) -> bytes:
+    """zlib makes itself a quarter of a megabyte ready by default, which takes longer than drawing the noise does."""
+    if len(text) > SHORT:
+        return zlib.compress(text)
+    little = zlib.compressobj(wbits=9, memLevel=1)  # a window of 512 bytes: all of it
+    return little.compress(text) + little.flush()
 
 
 def _key(value: Key | None) -> Any:
@@ -82,8 +93,9 @@ def _written(noise: Noise | None) -> list[str]:
     return ["gaussian", str(noise.spread)]
 
 
-def _read(written: Sequence[Any]) -> Noise | None:
-    kind, size = written
+@lru_cache(maxsize=1024)
+def _read(kind: str, size: str) -> Noise | None:
+    """The same noise as before, where it was read before: then it need not be compared."""
     if kind == "chosen":
         return None
     return NOISES[kind](Fraction(size))

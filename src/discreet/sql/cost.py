@@ -7,6 +7,7 @@ import textwrap
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 from typing import Final
 
 from discreet.accounting import Concentrated, Pure, compose
@@ -83,14 +84,14 @@ def ranks(choices: Choices, measure: Chosen, confidence: Fraction) -> int:
     return math.ceil(choices.mechanism.error(confidence, candidates=candidates) / measure.share.denominator)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Mechanisms:
     """Those of one release: for each measure, and for the selection of private keys if it has any."""
 
     measures: tuple[Mechanism, ...]
     selection: KeySelection | None = None
 
-    @property
+    @cached_property
     def noises(self) -> tuple[Noise | None, ...]:
         """The noise of each measure; None where something is chosen and nothing is added."""
         return tuple(map(noise_drawn, self.measures))

@@ -23,6 +23,8 @@ Noises = Mapping[Measure, Noise | None]
 Values = Mapping[Measure, Sequence[int]]
 Around = Callable[[int], Interval | None]
 """The interval of a part of an expression in the row of this index; None if it has none."""
+Width = Callable[[Sequence[int]], Interval | None]
+"""The interval of a part of an expression around noisy numbers."""
 Ends = tuple[float, float]
 """The (low, high) of one number."""
 Known = Ends | list[Ends]
@@ -70,7 +72,14 @@ class Intervals:
         self._confidence = confidence
         self._widest = widest
         self._made: dict[Sql, Made] = {}
+        self._formed: dict[Sql, tuple[Fraction, list[tuple[Sql, Form, Width]]]] = {}
         self._around: dict[Sql, list[tuple[Sql, Around]]] = {}
+
+    def over(self, values: Values) -> Intervals:
+        """The same over other values: what does not follow from values is not computed again."""
+        other = Intervals(self._release, self._noises, values, self._confidence, widest=self._widest)
+        other._made, other._formed = self._made, self._formed
+        return other
 
     def known(self, expr: Expr, index: int) -> Known | None:
         """The interval of a number, or those of the counts of a list: each holds by itself."""
@@ -110,25 +119,35 @@ class Intervals:
     def _of_parts(self, expr: Expr) -> list[tuple[Sql, Around]]:
         """The intervals of what an expression is made of. What is the same in every row is computed once."""
         if expr.sql not in self._around:
-            made = self._within(expr)
-            miss = made.miss(self._confidence)
+            made, (miss, forms) = self._within(expr), self._forms(expr)
             others = [(sql, self._of_aggregate(aggregate, miss)) for sql, aggregate in made.others.items()]
-            self._around[expr.sql] = [*others, *((sql, self._of_form(form, miss)) for sql, form in made.forms.items())]
+            self._around[expr.sql] = [*others, *((sql, self._of_form(form, width)) for sql, form, width in forms)]
         return self._around[expr.sql]
 
     def _of_aggregate(self, aggregate: Aggregate, miss: Fraction) -> Around:
         parts = self._parts(aggregate, miss)
         return lambda index: aggregate.formula.interval(parts(index))
 
-    def _of_form(self, form: Form, miss: Fraction) -> Around:
+    def _forms(self, expr: Expr) -> tuple[Fraction, list[tuple[Sql, Form, Width]]]:
+        """How often each part of an expression may miss, and its forms with their widths: whatever the values are."""
+        if expr.sql not in self._formed:
+            made = self._within(expr)
+            miss = made.miss(self._confidence)
+            forms = [(sql, form, self._width(form, miss)) for sql, form in made.forms.items()]
+            self._formed[expr.sql] = miss, forms
+        return self._formed[expr.sql]
+
+    def _of_form(self, form: Form, around: Width) -> Around:
+        held = [(self._values[measure], measure.length, number) for measure, number in form.indices]
+        return lambda index: around([values[index * length + number] for values, length, number in held])
+
+    def _width(self, form: Form, miss: Fraction) -> Width:
         noises = []
         for measure, _ in form.indices:
             noise = self._noises[measure]
             assert noise is not None
             noises.append(noise)
-        around = form.interval(noises, miss)
-        held = [(self._values[measure], measure.length, number) for measure, number in form.indices]
-        return lambda index: around([values[index * length + number] for values, length, number in held])
+        return form.interval(noises, miss)
 
     def _parts(self, aggregate: Aggregate, miss: Fraction) -> Callable[[int], list[Part]]:
         noisy, noises = numbers(aggregate, self._values), [self._noises[measure] for measure in aggregate.measures]
@@ -149,4 +168,5 @@ def _domain(interval: Interval) -> Domain:
 
 
 def _plain(edge: Fraction) -> int | float:
-    return int(edge) if edge.denominator == 1 and abs(edge) < 2**53 else float(edge)
+    whole = edge.numerator
+    return whole if edge.denominator == 1 and abs(whole) < 2**53 else float(edge)

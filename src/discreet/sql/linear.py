@@ -58,7 +58,14 @@ class Linear:
             value = _sum(weights, numbers, self.constant)
             return value - half, value + half
 
-        return around
+        def around_whole(numbers: Sequence[int]) -> Ends:
+            value = sum((weight * int(number) for weight, number in zip(whole, numbers, strict=True)), constant)
+            return Fraction(value - steps), Fraction(value + steps)
+
+        if any(each.denominator != 1 for each in (*weights, self.constant, half)):
+            return around
+        whole, constant, steps = [weight.numerator for weight in weights], self.constant.numerator, half.numerator
+        return around_whole  # counts are, and integers are quicker
 
     @property
     def indices(self) -> tuple[Index, ...]:

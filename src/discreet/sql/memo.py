@@ -23,6 +23,8 @@ class Memo:
         """What was shown last, by what it is known."""
         self.described: tuple[object, Hashable, Any] | None = None
         """What was told of noise and ranks last: for which allocation, and by what else it is known."""
+        self.intervals: tuple[Hashable, dict[int, Any]] | None = None
+        """How intervals of what is shown were computed last, without the values: by which noises and confidence."""
 
     def once(self, key: Hashable, compute: Callable[[], T]) -> T:
         """What was computed for this key before, or is now. What fails, or has no hash, is computed again."""

@@ -97,15 +97,27 @@ class Shown:
             release, number = view.releases[view.below.number], view.below.number
             noises = dict(zip(release.measures, self._drawn.noises[number], strict=True))
             values = dict(zip(release.measures, self._drawn.values[number], strict=True))
-            self._known[branch] = Intervals(release, noises, values, self._confidence)
+            held = self._held
+            if branch not in held:
+                held[branch] = Intervals(release, noises, {}, self._confidence)
+            self._known[branch] = held[branch].over(values)
         return self._known[branch]
+
+    @property
+    def _held(self) -> dict[int, Intervals]:
+        """Of this plan, for these noises: they hold no values, noisy or not."""
+        memo, key = self._plan.memo, (self._drawn.noises, self._confidence)
+        held = memo.intervals
+        if held is None or held[0] != key:
+            held = memo.intervals = key, {}
+        return held[1]  # not what another thread has put there meanwhile
 
     @property
     def intervals(self) -> list[dict[str, Known]]:
         """For each row the interval of each noisy column, where one is proven; of a list, those of its counts."""
         if self._origins is None:
             return [{} for _ in self.rows]
-        noisy = [noisy_items(view) for view in self._views]
+        noisy = self._plan.memo.once("noisy", lambda: [noisy_items(view) for view in self._views])
         return [
             {
                 label: known

@@ -59,7 +59,7 @@ class OwnLock:
     """
 
     def __init__(self, path: Path) -> None:
-        self.path = path
+        self.path, self._name = path, str(path)
         self._descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
         self._close = weakref.finalize(self, os.close, self._descriptor)
         self._close.atexit = False
@@ -86,7 +86,7 @@ class OwnLock:
     def is_in_place(self) -> bool:
         """Whether the file that is locked is the one that others lock."""
         status = os.fstat(self._descriptor)
-        return identity(self.path) == (status.st_dev, status.st_ino)
+        return identity(self._name) == (status.st_dev, status.st_ino)
 
     def close(self) -> None:
         self._close()

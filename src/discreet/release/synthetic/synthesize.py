@@ -26,7 +26,7 @@ def synthesize(
     max_rows: int | None = None,
     analyst: str | None = None,
     fresh: bool = False,
-    key: Key | None = None,
+    key: Key | str | None = None,
     ledger: Any = None,
     verbose: bool = False,
 ) -> SyntheticTable:
