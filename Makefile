@@ -87,7 +87,7 @@ test:
 quick: venv
 	@$(PYTEST) -m 'not long and not slow'
 
-# What takes a second of the processor or more: browsers, processes that are killed, audits, generated worlds; and all forms of what `make test` asks in some. CI runs it, too.
+# What takes a fifth of a second of the processor or more (tests/long.txt): browsers, processes that are killed, audits, generated worlds; and all forms of what `make test` asks in some. CI runs it, too.
 test-long:
 	@$(MAKE) --no-print-directory -j3 venv chromium provider
 	@$(PYTEST) -m 'long and not slow'

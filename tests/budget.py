@@ -5,6 +5,7 @@ process, its threads and its children, user and system, summed over pytest's wor
 moves these figures a little, so that a directory over its budget (`budget.toml`) is said and fails nothing.
 
 `python -m tests.budget` after `make test` on an idle machine makes what that run took, and a fifth more, the budget.
+What took longer than a test of `make test` may is added to `long.txt`, whose tests run in `make test-long`.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ import resource
 import time
 import tomllib
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -25,6 +26,10 @@ import pytest
 ROOT: Final = Path(__file__).parents[1]
 BUDGETS: Final = ROOT / "tests" / "budget.toml"
 SELDOM: Final = ROOT / "tests" / "seldom.toml"
+LISTED: Final = ROOT / "tests" / "long.txt"
+"""Tests that were measured and found long."""
+LONGEST: Final = 0.2
+"""Seconds of the processor that a form of a test in `make test` may take."""
 OUTSIDE: Final = "collection"
 """What no test takes: starting, importing and collecting, in every worker."""
 TOP: Final = 10
@@ -67,6 +72,31 @@ def seldom(items: Iterable[pytest.Item], table: Mapping[str, int]) -> None:
                 item.add_marker(LONG)
 
 
+def listed(items: Iterable[pytest.Item], names: Container[str]) -> None:
+    """Marks tests as long that were measured and found so."""
+    for item in items:
+        if is_quick(item) and function(item) in names:
+            item.add_marker(LONG)
+
+
+def names_of(text: str) -> list[str]:
+    """The tests of a list; lines that begin with # say what it is."""
+    return [line for line in text.splitlines() if line and not line.startswith("#")]
+
+
+def found_long(tests: Mapping[str, float], spared: Container[str]) -> set[str]:
+    """Tests whose forms take longer than they may, but for the spared ones, and those of spared files.
+
+    The form that took longest is left out where there are others: it may have made what all of them share.
+    """
+    forms: defaultdict[str, list[float]] = defaultdict(list)
+    for test, seconds in tests.items():
+        if test != OUTSIDE and test.partition("::")[0] not in spared and _function(test) not in spared:
+            forms[_function(test)].append(seconds)
+    usual = {test: sorted(many)[: max(1, len(many) - 1)] for test, many in forms.items()}
+    return {test for test, many in usual.items() if sum(many) >= LONGEST * len(many)}
+
+
 def once(items: Iterable[pytest.Item]) -> list[pytest.Item]:
     """The first form of each test that is neither long nor slow."""
     forms: dict[str, pytest.Item] = {}
@@ -81,7 +111,11 @@ def is_quick(item: pytest.Item) -> bool:
 
 def function(item: pytest.Item) -> str:
     """The test that an item is a form of, as tables name it: `sql/test_a.py::test_b`."""
-    return item.nodeid.partition("[")[0].removeprefix("tests/")
+    return _function(item.nodeid)
+
+
+def _function(test: str) -> str:
+    return test.partition("[")[0].removeprefix("tests/")
 
 
 def processor() -> float:
@@ -149,9 +183,13 @@ def table(spent: Mapping[str, float], budgets: Mapping[str, float]) -> Iterator[
 
 
 def renewed(text: str, spent: Mapping[str, float]) -> str:
-    """The file of budgets with what a run took, and a fifth more; what stands above them stays."""
+    """The file of budgets with what a run took, and a fifth more; what stands above them stays, and so do the budgets
+    of directories that other targets run.
+    """
     head = [line for line in text.splitlines() if line.startswith("#")]
-    return "\n".join([*head, *(f"{name} = {math.ceil(1.2 * spent[name]) + 1}" for name in sorted(spent)), ""])
+    others = {name: most for name, most in tomllib.loads(text).items() if (ROOT / "tests" / name).is_dir()}
+    budgets = others | {name: math.ceil(1.2 * seconds) + 1 for name, seconds in spent.items()}
+    return "\n".join([*head, *(f"{name} = {budgets[name]}" for name in sorted(budgets)), ""])
 
 
 def over(spent: Mapping[str, float], budgets: Mapping[str, float]) -> list[str]:
@@ -223,6 +261,19 @@ class Budget:
             terminal.write_line(f"{self.tests[test]:7.1f} s {test}")
 
 
-if __name__ == "__main__":
+def _renew() -> None:
+    from tests.mutants import PINS, noticing, trusted
+
     last = json.loads((ROOT / ".pytest_cache" / "v" / KEPT).read_text(encoding="utf-8"))
+    noticed = {PINS, *(test for path in trusted() for test in noticing(path) or ())}  # mutants are tried on these
+    some = tomllib.loads(SELDOM.read_text(encoding="utf-8"))
+    text = LISTED.read_text(encoding="utf-8")
+    head = [line for line in text.splitlines() if line.startswith("#")]
+    found = {*names_of(text), *found_long(last, {*noticed, *some})}
+    LISTED.write_text("\n".join([*head, *sorted(found), ""]), encoding="utf-8")
+    last = {test: seconds for test, seconds in last.items() if _function(test) not in found}
     BUDGETS.write_text(renewed(BUDGETS.read_text(encoding="utf-8"), per_directory(last)), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    _renew()

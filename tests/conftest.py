@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Final
 import pytest
 from hypothesis import settings
 
-from tests.budget import NAME, SELDOM, Budget, once, seldom
+from tests.budget import LISTED, NAME, SELDOM, Budget, listed, names_of, once, seldom
 from tests.workers import Workers
 
 if TYPE_CHECKING:
@@ -186,6 +186,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     Of these, files with tests in a browser come first, so that it is started once.
     """
     if "coverage" not in sys.modules:  # which looks at all that is not slow by itself
+        listed(items, frozenset(names_of(LISTED.read_text(encoding="utf-8"))))
         seldom(items, tomllib.loads(SELDOM.read_text(encoding="utf-8")))
     if config.option.once:
         items[:] = once(items)

@@ -11,11 +11,16 @@ import pytest
 
 from tests.budget import (
     BUDGETS,
+    LISTED,
+    LONGEST,
     OUTSIDE,
     SELDOM,
     directory,
+    found_long,
     is_quick,
     later,
+    listed,
+    names_of,
     once,
     over,
     per_directory,
@@ -78,6 +83,17 @@ def test_of_forms_that_go_the_same_way_one_in_so_many_is_not_long(request: pytes
     assert [item.name for item in once([*pairs, *others])] == ["test_a[p-x]", "test_b", "test_c[q]"]
 
 
+def test_what_takes_longer_than_it_may_is_long(request: pytest.FixtureRequest) -> None:
+    """The form that makes what all of them share does not count; what mutants are tried on stays."""
+    least, more = LONGEST / 2, LONGEST * 2
+    forms = {"tests/a.py::test_b[1]": 9.0, "tests/a.py::test_b[2]": least, "tests/a.py::test_c[1]": more}
+    others = {"tests/a.py::test_c[2]": more, "tests/d.py::test_e": more, "tests/a.py::test_f": more, OUTSIDE: 9.0}
+    assert found_long(forms | others, {"tests/d.py", "a.py::test_f"}) == {"a.py::test_c"}
+    item = pytest.Function.from_parent(request.node.parent, name="test_x[1]", callobj=found_long)
+    listed([item], names_of(f"# why\n{item.nodeid.partition('[')[0].removeprefix('tests/')}\n"))
+    assert not is_quick(item)
+
+
 def test_who_needs_a_browser_or_a_provider_is_long(request: pytest.FixtureRequest) -> None:
     """`make test` installs neither."""
 
@@ -89,11 +105,15 @@ def test_who_needs_a_browser_or_a_provider_is_long(request: pytest.FixtureReques
 
 def test_what_runs_seldom_is_there() -> None:
     """A test that is renamed would run whole again, and nobody would know."""
-    for test, many in tomllib.loads(SELDOM.read_text(encoding="utf-8")).items():
+    some = tomllib.loads(SELDOM.read_text(encoding="utf-8"))
+    assert all(many > 1 for many in some.values())
+    names = names_of(LISTED.read_text(encoding="utf-8"))
+    assert names == sorted(set(names))
+    assert some.keys().isdisjoint(names)
+    for test in (*some, *names):
         file, _, name = test.partition("::")
         text = (SELDOM.parent / file).read_text(encoding="utf-8")
-        assert f"def {name}(" in text, test
-        assert many > 1
+        assert f"def {name.rpartition('::')[2]}(" in text, test
 
 
 def test_a_budget_is_what_a_run_took_and_a_fifth_more() -> None:

@@ -225,8 +225,10 @@ class Forked:
     process: int
     pipe: Connection
 
-    def has_ended(self) -> bool:
-        return bool(os.waitpid(self.process, os.WNOHANG)[0])
+    def ended(self) -> int | None:
+        """How it ended, below 0 by which signal; None if it goes on."""
+        process, status = os.waitpid(self.process, os.WNOHANG)
+        return os.waitstatus_to_exitcode(status) if process else None
 
     def messages(self) -> Iterator[tuple[list[dict[str, Any]], Last | None]]:
         """What it has said since."""
@@ -294,22 +296,22 @@ class Workers:
     def _listen(self, session: pytest.Session, ranges: Ranges, running: dict[int, Forked], number: int) -> None:
         """To one of them: it goes on, has ended, or has died, and then another takes its place."""
         worker = running[number]
-        has_ended = worker.has_ended()
+        status = worker.ended()
         last = None
         for reports, last in worker.messages():  # noqa: B007  # the last of them
             self._tell(session, reports)
         if session.shouldfail or session.shouldstop:
             ranges.stop()
-        if last is None and not has_ended:
+        if last is None and status is None:
             return
         del running[number]
         worker.pipe.close()
         if last is not None:
-            if not has_ended:
+            if status is None:
                 os.waitpid(worker.process, 0)
             self._ended(session, last)
         else:
-            self._died(session, ranges.died(number))
+            self._died(session, ranges.died(number), status)
             running[number] = self._forked(session, ranges, number)
 
     def _tell(self, session: pytest.Session, reports: list[dict[str, Any]]) -> None:
@@ -326,10 +328,10 @@ class Workers:
         if isinstance(budget, Budget):
             budget.add(last.spent)
 
-    def _died(self, session: pytest.Session, test: int) -> None:
+    def _died(self, session: pytest.Session, test: int, status: int | None) -> None:
         if test == NONE:
             raise RuntimeError("a worker died while it ran no test")
         item = session.items[test]
-        said = "its process died; what tests before it within a fifth of a second came to may be missing"
+        said = f"its process died with {status}; what tests before it within a fifth of a second came to may be missing"
         report = pytest.TestReport(item.nodeid, item.location, {}, "failed", said, "call")
         session.config.hook.pytest_runtest_logreport(report=report)

@@ -28,6 +28,13 @@ def here(tmp_path: Path) -> Iterator[Site]:
         yield made
 
 
+@pytest.fixture(scope="module")
+def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
+    """One for tests that do not ask what others have sent."""
+    with site(tmp_path_factory.mktemp("shared") / "a.duckdb") as made:
+        yield made
+
+
 def test_a_submission_is_stored_and_counts_once(here: Site) -> None:
     body = here.body()
     assert here.post(body).json() == {"stored": True, "again": False}
@@ -76,22 +83,25 @@ def test_what_is_malformed_is_refused_and_counted(here: Site) -> None:
     assert here.store.refused() == {"body-invalid": 6, "report-invalid": 8, "survey-changed": 1}
 
 
-def test_what_is_no_json_or_too_large_is_refused(here: Site) -> None:
-    body = json.dumps(here.body())
+def test_what_is_no_json_or_too_large_is_refused(shared: Site) -> None:
+    before = shared.store.count()
+    body = json.dumps(shared.body())
     plain = {"content-type": "text/plain"}
-    refused(here.send("POST", "/api/v1/reports", content=body, headers=plain), 415, "not-json")
+    refused(shared.send("POST", "/api/v1/reports", content=body, headers=plain), 415, "not-json")
     own = {"content-type": "application/json"}
-    refused(here.send("POST", "/api/v1/reports", content=b"\xff", headers=own), 422, "body-invalid")
-    refused(here.send("POST", "/api/v1/reports", content=b"[" * 60_000, headers=own), 422, "body-invalid")
-    refused(here.send("POST", "/api/v1/reports", content=b" " * 70_000 + body.encode(), headers=own), 413, "too-large")
-    assert here.store.count() == 0
+    refused(shared.send("POST", "/api/v1/reports", content=b"\xff", headers=own), 422, "body-invalid")
+    refused(shared.send("POST", "/api/v1/reports", content=b"[" * 60_000, headers=own), 422, "body-invalid")
+    refused(
+        shared.send("POST", "/api/v1/reports", content=b" " * 70_000 + body.encode(), headers=own), 413, "too-large"
+    )
+    assert shared.store.count() == before
 
 
-def test_pages_elsewhere_can_send_nothing(here: Site) -> None:
+def test_pages_elsewhere_can_send_nothing(shared: Site) -> None:
     """CSRF, and DNS rebinding."""
-    refused(here.post(here.body(), headers={"origin": "http://elsewhere.test"}), 422, "forged-form")
-    refused(here.post(here.body(), headers={"host": "elsewhere.test"}), 400, "unknown-host")
-    assert here.post(here.body(), headers={"origin": URL}).status_code == 200
+    refused(shared.post(shared.body(), headers={"origin": "http://elsewhere.test"}), 422, "forged-form")
+    refused(shared.post(shared.body(), headers={"host": "elsewhere.test"}), 400, "unknown-host")
+    assert shared.post(shared.body(), headers={"origin": URL}).status_code == 200
 
 
 def test_after_the_last_day_nothing_is_accepted(tmp_path: Path) -> None:
@@ -114,22 +124,23 @@ def test_invitations_are_asked_for(tmp_path: Path) -> None:
         assert "1</b> of 1 invitations" in here.send("GET", "/estimates").text
 
 
-def test_when_the_disk_fails_nothing_is_acknowledged(here: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_when_the_disk_fails_nothing_is_acknowledged(shared: Site, monkeypatch: pytest.MonkeyPatch) -> None:
     def fails(*_: object) -> None:
         raise OSError("no space left at /somewhere/secret")
 
-    body = here.body()
+    before = shared.store.count()
+    body = shared.body()
     with monkeypatch.context() as patched:
-        patched.setattr(here.store, "_write", fails)
-        found = here.post(body)
+        patched.setattr(shared.store, "_write", fails)
+        found = shared.post(body)
         assert (found.status_code, found.json()["code"]) == (500, "internal")
         assert "secret" not in found.text
-    assert here.store.count() == 0
-    assert here.post(body).json() == {"stored": True, "again": False}
+    assert shared.store.count() == before
+    assert shared.post(body).json() == {"stored": True, "again": False}
 
 
-def test_texts_of_the_owner_are_texts(here: Site) -> None:
-    page = here.send("GET", "/")
+def test_texts_of_the_owner_are_texts(shared: Site) -> None:
+    page = shared.send("GET", "/")
     assert "<script>alert" not in page.text
     assert "<b>smoke" not in page.text
     seen = Seen.of(page.text)
@@ -139,11 +150,11 @@ def test_texts_of_the_owner_are_texts(here: Site) -> None:
     ]
     (data,) = [given["data-survey"] for _, given in seen.tags if "data-survey" in given]
     assert data is not None
-    assert json.loads(unescape(data)) == here.survey.document == here.send("GET", "/api/v1/survey").json()
+    assert json.loads(unescape(data)) == shared.survey.document == shared.send("GET", "/api/v1/survey").json()
 
 
-def test_no_form_of_the_page_could_be_sent_and_no_field_is_enabled(here: Site) -> None:
-    page = here.send("GET", "/")
+def test_no_form_of_the_page_could_be_sent_and_no_field_is_enabled(shared: Site) -> None:
+    page = shared.send("GET", "/")
     seen = Seen.of(page.text)
     tags = [tag for tag, _ in seen.tags]
     assert "form" not in tags
@@ -155,9 +166,9 @@ def test_no_form_of_the_page_could_be_sent_and_no_field_is_enabled(here: Site) -
     assert "unsafe" not in policy
 
 
-def test_nobody_who_answers_gets_a_cookie_or_a_line_in_a_log(here: Site, caplog: pytest.LogCaptureFixture) -> None:
+def test_nobody_who_answers_gets_a_cookie_or_a_line_in_a_log(shared: Site, caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.DEBUG, "discreet"):
-        for found in (here.send("GET", "/"), here.send("GET", "/api/v1/survey"), here.post(here.body())):
+        for found in (shared.send("GET", "/"), shared.send("GET", "/api/v1/survey"), shared.post(shared.body())):
             assert found.status_code == 200
             assert "set-cookie" not in found.headers
     assert not caplog.records
@@ -199,12 +210,12 @@ def test_estimates_of_the_owner_are_for_the_owner(tmp_path: Path) -> None:
         assert "submission says" in here.send("GET", "/estimates", headers={"cookie": cookie}).text
 
 
-def test_what_is_not_there_is_said_to_people_and_to_programs(here: Site) -> None:
-    page = here.send("GET", "/nothing", headers=BROWSER)
+def test_what_is_not_there_is_said_to_people_and_to_programs(shared: Site) -> None:
+    page = shared.send("GET", "/nothing", headers=BROWSER)
     assert (page.status_code, "To the survey" in page.text) == (404, True)
-    refused(here.send("GET", "/nothing"), 404, "unknown-route")
-    refused(here.send("PUT", "/api/v1/reports"), 405, "method-not-allowed")
-    refused(here.send("GET", "/static/000000000000/survey.js"), 404, "unknown-route")
+    refused(shared.send("GET", "/nothing"), 404, "unknown-route")
+    refused(shared.send("PUT", "/api/v1/reports"), 405, "method-not-allowed")
+    refused(shared.send("GET", "/static/000000000000/survey.js"), 404, "unknown-route")
 
 
 def test_estimates_go_on_after_a_restart(tmp_path: Path) -> None:

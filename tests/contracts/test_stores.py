@@ -262,11 +262,11 @@ def test_whoever_reads_waits_for_nobody_and_sees_whole_transactions(opening: Ope
                 number, digest = book._store.last() or (0, GENESIS)
                 book._store.append(number + 1, line, link(digest, line))
                 begun.set()
-                assert read_.wait(60)
+                assert read_.wait(300)
 
         writer = threading.Thread(target=write)
         writer.start()
-        assert begun.wait(60)
+        assert begun.wait(300)
         seen = book.count(ALL), len(book.latest(limit=9))
         read_.set()
         writer.join()

@@ -1,9 +1,10 @@
 """The time of a draw must say nothing about its value.
 
 Times of a busy machine drift and jump, but whatever they do, they do it independently of the noise unless the sampler
-leaks: under independence every matching of values to times is equally likely, so the rank correlation exceeds 4/√n with
-probability 6·10⁻⁵. A series that exceeds it is repeated, at most twice; a test fails if all three series exceed it,
-which has a false-alarm rate below 10⁻¹². A leak shows in every series. Ranks make it needless to discard outliers.
+leaks: under independence every matching of values to times is equally likely, so a rank correlation exceeds 4/√n with
+probability 6·10⁻⁵, and the larger of two with at most twice that. A series that exceeds it is repeated, at most twice;
+a test fails if all three series exceed it, which has a false-alarm rate below 10⁻¹¹. A leak shows in every series.
+Ranks make it needless to discard outliers.
 
 Sizes are looked at, and signs: a masked negation took 20 ns longer where it negated, a correlation of −0.08.
 

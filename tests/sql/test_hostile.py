@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import faulthandler
 import random
+import signal
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -29,14 +30,17 @@ from tests.sql.worlds import ledger_of
 CANARY = "cAnArY"
 PRIVATE = ('"visits"', '"patients"', '"labs"', '"beds"', "discreet_source")
 PATIENCE = 120
+"""Seconds of the processor: by the clock, a busy machine was a hang."""
 
 
 @pytest.fixture(autouse=True)
 def _no_hang() -> Iterator[None]:
     """Two minutes without an end are a hang: say where, and die."""
-    faulthandler.dump_traceback_later(PATIENCE, exit=True, file=sys.__stderr__ or 2)
+    faulthandler.register(signal.SIGPROF, file=sys.__stderr__ or 2, chain=True)
+    signal.setitimer(signal.ITIMER_PROF, PATIENCE)
     yield
-    faulthandler.cancel_dump_traceback_later()
+    signal.setitimer(signal.ITIMER_PROF, 0)
+    faulthandler.unregister(signal.SIGPROF)
 
 
 class Guarded(Memory):
