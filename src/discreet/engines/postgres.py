@@ -10,6 +10,7 @@ What goes wrong before rows are read is told as it is. What goes wrong afterward
 from __future__ import annotations
 
 import select
+import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
@@ -29,6 +30,10 @@ if TYPE_CHECKING:
     from psycopg.pq.abc import PGconn
 
 BLOCK: Final = 1 << 20
+ROOM: Final = 1 << 20
+"""Bytes that libpq takes in at once: it has room for the longest message that it ever got, and 16 kB at first."""
+REST: Final = 0.0005
+"""Seconds in which more rows come: the server sends 8 kB at a time, and each of them would wake both of us."""
 LOCK_WAIT: Final = "60s"
 SETTINGS: Final = {
     "search_path": "''",
@@ -122,7 +127,8 @@ class Snapshot:
     def copy_out(self, query: str, target: BinaryIO, progress: Callable[[int], None]) -> int:
         """Write the rows of a query as lines, and return how many they are; `progress` hears the count now and then.
 
-        Rows come from libpq one by one, and are no objects of Python: it takes as long as PostgreSQL's own program.
+        Rows come from libpq one by one, and are no objects of Python: it takes as long as PostgreSQL's own program,
+        once libpq has room for many of them.
         """
         from psycopg import Error, pq
 
@@ -131,6 +137,7 @@ class Snapshot:
         try:
             connection, waiting = self._connection.pgconn, select.poll()
             waiting.register(connection.socket, select.POLLIN)
+            self.query("SELECT repeat(' ', %s)", (ROOM,))
             connection.send_query_params(sent.encode(), None)
             while connection.flush():
                 select.select([], [connection.socket], [])
@@ -175,6 +182,7 @@ def _drained(connection: PGconn, waiting: select.poll, target: BinaryIO, progres
                 progress(count)
         elif size == 0:
             waiting.poll()
+            time.sleep(REST)
             connection.consume_input()
         else:
             target.write(as_text(block))
