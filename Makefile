@@ -99,7 +99,8 @@ test-engines: venv
 	@sh tests/lakes/run.sh $(BIN)/python
 	@sh tests/hadolint.sh
 
-test-slow: venv
+test-slow:
+	@$(MAKE) --no-print-directory -j2 venv chromium
 	@$(PYTEST) -m slow --durations=10
 
 # Two processes beside each other, each with its own tests: data of pytest's workers would be lost when they are ended.
