@@ -28,14 +28,14 @@ def unquoted(names: str, quote: str = '"') -> list[str] | None:
     (['my.schema', 'a "b'], None, ['a`b'])
     """
     one = re.compile(f"{quote}((?:[^{quote}]|{quote}{quote})+){quote}(?:\\.|$)")
-    found, end = [], 0
+    parts, end = [], 0
     while end < len(names):
         part = one.match(names, end)
         if part is None:
             return None
-        found.append(part[1].replace(quote * 2, quote))
+        parts.append(part[1].replace(quote * 2, quote))
         end = part.end()
-    return None if names.endswith(".") else found
+    return None if names.endswith(".") else parts
 
 
 def literal(value: Value) -> str:

@@ -69,9 +69,9 @@ class Together:
         return held
 
     def _wanted(self, table: Table) -> Iterable[Table]:
-        place = table.source.login, table.source.cluster
+        address = table.source.login, table.source.cluster
         for other in self.policy.tables.values():
-            if (other.source.login, other.source.cluster) == place and other.name in {table.name, *self.together}:
+            if (other.source.login, other.source.cluster) == address and other.name in {table.name, *self.together}:
                 yield other
 
     def _read(self, tables: list[Table]) -> None:
