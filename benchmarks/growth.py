@@ -19,13 +19,10 @@ from benchmarks import pushdown
 from benchmarks.figures import Figure, at_most
 from discreet.curator.curator import Curator
 from discreet.curator.state import passing_ledger
-from discreet.engines.copy import secret
-from discreet.engines.postgres_copy import session
 from discreet.engines.postgres_engine import Postgres
 from discreet.policy import read
 
 SIZES: Final = tuple(int(size) for size in os.environ.get("DISCREET_GROWTH", "1000000,10000000,30000000").split(","))
-TURNS: Final = 3
 TABLE: Final = """
 CREATE UNLOGGED TABLE visits AS SELECT 'p' || (g * 7919::int8 % {units}) AS patient,
     chr(65 + (random() * 8)::int4 % 8) AS ward, (random() * 1000)::float8 AS cost
@@ -84,13 +81,6 @@ def _asked(cluster: Cluster, path: Path) -> Iterator[tuple[str, Took]]:
     with passing_ledger(policy) as ledger:
         engine = pushdown.Noted(Postgres(policy, 1))
         curator = Curator(policy, ledger, engine=engine)
-        with session(policy, secret(policy.state), "bench") as ours, cluster.connect() as theirs:
-            for connection in (ours, theirs):
-                connection.execute("SET max_parallel_workers_per_gather = 0")
-            for question in QUESTIONS:
-                curator.query(question, epsilon=1)
-                assert engine.query is not None
-                text = engine.engine.text(engine.query)
-                turns = [(pushdown.cpu_there(ours, text), pushdown.cpu_there(theirs, question)) for _ in range(TURNS)]
-                yield question, Took(min(here for here, _ in turns), min(there for _, there in turns))
+        for question, here, there in pushdown.beside(curator, engine, cluster, QUESTIONS):
+            yield question, Took(here, there)
         engine.engine.close()

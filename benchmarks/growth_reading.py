@@ -12,7 +12,7 @@ from typing import Final
 
 from tests.postgres.cluster import MISSING, is_here, running
 
-from benchmarks import growth, postgres
+from benchmarks import growth, postgres, pushdown
 from benchmarks.figures import Figure
 
 MOST: Final = 10_000_000
@@ -33,7 +33,7 @@ def _read(size: int) -> Iterator[tuple[int, str, growth.Took]]:
         cluster.run(postgres.table(size), "ANALYZE visits", "CHECKPOINT")
         path = Path(folder) / "clinic.toml"
         path.write_text(postgres.POLICY.format(address=cluster.address()), encoding="utf-8")
-        turns = [(postgres.extracted(cluster, path), postgres.bare(cluster)) for _ in range(growth.TURNS)]
+        turns = [(postgres.extracted(cluster, path), postgres.bare(cluster)) for _ in range(pushdown.TURNS)]
     assert {ours["count"] for ours, _ in turns} == {size}
     for what, key in MEASURES.items():
         yield size, what, growth.Took(min(ours[key] for ours, _ in turns), min(bare[key] for _, bare in turns))

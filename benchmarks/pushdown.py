@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +23,7 @@ from discreet.engines.postgres_copy import session
 from discreet.engines.postgres_engine import Postgres
 from discreet.policy import read
 
+TURNS = 3
 ROWS = int(os.environ.get("DISCREET_ROWS", "1000000"))
 TABLE = f"""
 CREATE TABLE visits AS SELECT 'p' || (g * 7919::int8 % {max(ROWS // 10, 1)}) AS patient,
@@ -102,17 +103,25 @@ def _figures(cluster: Cluster, path: Path) -> Iterator[Figure]:
             bare = time.perf_counter() - start
         yield at_most(f"copy of {ROWS:,} rows", f"{made:.1f} s", f"{bare:.1f} s CREATE … ORDER BY", made / bare, 10)
         curator = Curator(policy, ledger, engine=engine)
-        with session(policy, secret(policy.state), "bench") as ours, cluster.connect() as theirs:
-            for connection in (ours, theirs):
-                connection.execute("SET max_parallel_workers_per_gather = 0")
-            for question in QUESTIONS:
-                curator.query(question, epsilon=1)
-                assert engine.query is not None
-                text = engine.engine.text(engine.query)
-                turns = [(cpu_there(ours, text), cpu_there(theirs, question)) for _ in range(3)]
-                here, there = (min(turn[side] for turn in turns) for side in (0, 1))
-                yield at_most(question, f"{here:.2f} s", f"{there:.2f} s raw", here / there, 3)
+        for question, here, there in beside(curator, engine, cluster, QUESTIONS):
+            yield at_most(question, f"{here:.2f} s", f"{there:.2f} s raw", here / there, 3)
         engine.engine.close()
+
+
+def beside(
+    curator: Curator, engine: Noted, cluster: Cluster, questions: Iterable[str]
+) -> Iterator[tuple[str, float, float]]:
+    """The seconds of bounded questions, and of the raw ones, in turns."""
+    policy = curator.policy
+    with session(policy, secret(policy.state), "bench") as ours, cluster.connect() as theirs:
+        for connection in (ours, theirs):
+            connection.execute("SET max_parallel_workers_per_gather = 0")
+        for question in questions:
+            curator.query(question, epsilon=1)
+            assert engine.query is not None
+            text = engine.engine.text(engine.query)
+            turns = [(cpu_there(ours, text), cpu_there(theirs, question)) for _ in range(TURNS)]
+            yield question, min(here for here, _ in turns), min(there for _, there in turns)
 
 
 def cpu_there(connection: Any, text: str) -> float:

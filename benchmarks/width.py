@@ -21,6 +21,7 @@ from typing import Any, Final
 import duckdb
 
 from benchmarks import width_suites as suites
+from benchmarks.width_suites import HEAD
 from discreet.curator.curator import Curator
 from discreet.curator.dummy import Dummy
 from discreet.engines.memory import Memory
@@ -30,7 +31,6 @@ from discreet.ledger import Memory as Journal
 from discreet.policy import Policy
 from discreet.policy.read import parse
 
-HEAD: Final = "[budget]\nepsilon = 10\ndelta = 1e-6\n"
 HOSPITAL: Final = f"""
 name = "hospital"
 {HEAD}

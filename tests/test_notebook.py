@@ -13,9 +13,7 @@ from typing import Any
 
 import click
 import pytest
-from IPython.core.interactiveshell import InteractiveShell
 from nbclient.exceptions import CellExecutionError
-from traitlets.config import Config
 
 import discreet
 from discreet.accounting import Concentrated
@@ -32,9 +30,8 @@ from tests.costs import rho_of
 from tests.curator.worlds import POLICY, hospital
 from tests.notebooks import EXAMPLES, RAISES, executed, of_cells, read, write
 from tests.server.running import Running
+from tests.shells import Shell, run, shells
 
-Shell = Any
-"""IPython's own types are few."""
 COUNT = "SELECT COUNT(*) AS n FROM patients"
 EVIL = "<script>alert('\"&$x$')</script>"
 
@@ -50,22 +47,8 @@ def policy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.fixture
 def shell(policy: Path) -> Iterator[Shell]:
     assert policy.exists()
-    config = Config()
-    config.HistoryManager.enabled = False
-    program, hook = sys.modules["__main__"], sys.excepthook
-    made: Shell = InteractiveShell(config=config)  # type: ignore[no-untyped-call]
-    run(made, "%load_ext discreet")
-    yield made
-    discreet.unload_ipython_extension(made)
-    made.restore_sys_module_state()
-    sys.modules["__main__"], sys.excepthook = program, hook  # a shell takes the place of the program
-
-
-def run(shell: Shell, cell: str) -> Any:
-    """What a cell shows; its exception is raised."""
-    result = shell.run_cell(cell)
-    result.raise_error()
-    return result.result
+    with shells() as made:
+        yield made
 
 
 def ask(shell: Shell, line: str, sql: str = COUNT) -> Any:

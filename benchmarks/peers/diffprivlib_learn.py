@@ -9,7 +9,6 @@ import warnings
 from collections.abc import Callable, Sequence
 from functools import partial
 from itertools import product
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -23,7 +22,7 @@ from diffprivlib.models import (  # type: ignore[import-not-found, unused-ignore
     RandomForestClassifier,
 )
 
-from benchmarks.peers.measures import Measures, best, cost_of, gathered, of_classes, of_numbers, share_of
+from benchmarks.peers.measures import Measures, at_each, best, cost_of, gathered, of_classes, of_numbers, share_of
 from benchmarks.peers.task import perform
 
 TRIED = 1
@@ -120,13 +119,7 @@ def _tuned(held: Any, measure: str, options: Sequence[Option]) -> Measures:
     return best(list(options), splits, TRIED, measure)
 
 
-def _at_each(task: Callable[[Any, float], Measures], path: Path) -> dict[str, Measures]:
-    with np.load(path) as held:
-        arrays = dict(held)
-    return {f"{epsilon:g}": task(arrays, float(epsilon)) for epsilon in arrays["epsilons"]}
-
-
 if __name__ == "__main__":
     tasks = {"KMeans": kmeans, "PCA": pca, "GaussianNB": bayes, "LogisticRegression": logistic}
     more = {"LinearRegression": linear, "RandomForestClassifier": forest, "DecisionTreeClassifier": tree}
-    perform({name: partial(_at_each, task) for name, task in {**tasks, **more}.items()})
+    perform({name: partial(at_each, task) for name, task in {**tasks, **more}.items()})

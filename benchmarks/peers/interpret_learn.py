@@ -6,9 +6,7 @@ Its own defaults; it is told the bounds that ours are told, and that every featu
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -17,7 +15,7 @@ from interpret.privacy import (  # type: ignore[import-not-found, unused-ignore]
     DPExplainableBoostingRegressor,
 )
 
-from benchmarks.peers.measures import Measures, gathered, of_classes, of_numbers
+from benchmarks.peers.measures import Measures, at_each, gathered, of_classes, of_numbers
 from benchmarks.peers.task import perform
 
 warnings.simplefilter("ignore")
@@ -52,12 +50,6 @@ def _options(held: Any, epsilon: float) -> dict[str, Any]:
     return {"epsilon": epsilon, "delta": float(held["delta"]), **known}
 
 
-def _at_each(task: Callable[[Any, float], Measures], path: Path) -> dict[str, Measures]:
-    with np.load(path) as held:
-        arrays = dict(held)
-    return {f"{epsilon:g}": task(arrays, float(epsilon)) for epsilon in arrays["epsilons"]}
-
-
 if __name__ == "__main__":
     tasks = {"AdditiveClassifier": classifier, "AdditiveRegressor": regressor}
-    perform({name: partial(_at_each, task) for name, task in tasks.items()})
+    perform({name: partial(at_each, task) for name, task in tasks.items()})

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -66,3 +67,10 @@ def best(options: list[Callable[[Any], dict[str, float]]], splits: list[Any], tr
     means = [sign * float(np.mean([option(split)[measure] for split in splits[:tried]])) for option in options]
     chosen = options[int(np.argmax([-math.inf if math.isnan(mean) else mean for mean in means]))]
     return gathered(chosen(split) for split in splits)
+
+
+def at_each(task: Callable[[Any, float], Measures], path: Path) -> dict[str, Measures]:
+    """What a task measures on the arrays of a NumPy file, at each of the `epsilons` there."""
+    with np.load(path) as held:
+        arrays = dict(held)
+    return {f"{epsilon:g}": task(arrays, float(epsilon)) for epsilon in arrays["epsilons"]}

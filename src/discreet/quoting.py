@@ -6,6 +6,7 @@ Texts made of these strings are for the owner's side, where tables are copied; q
 from __future__ import annotations
 
 import math
+import re
 from datetime import date, datetime
 from fractions import Fraction
 from typing import Final
@@ -18,6 +19,23 @@ _HUGEINT = 2**127
 def name(identifier: str) -> str:
     """An identifier, quoted."""
     return '"' + str.replace(identifier, '"', '""') + '"'
+
+
+def unquoted(names: str, quote: str = '"') -> list[str] | None:
+    """The identifiers of a path of quoted ones, with dots between them; None if it is no such path.
+
+    >>> unquoted('"my.schema"."a ""b"'), unquoted('"a".'), unquoted("`a``b`", "`")
+    (['my.schema', 'a "b'], None, ['a`b'])
+    """
+    one = re.compile(f"{quote}((?:[^{quote}]|{quote}{quote})+){quote}(?:\\.|$)")
+    parts, end = [], 0
+    while end < len(names):
+        part = one.match(names, end)
+        if part is None:
+            return None
+        parts.append(part[1].replace(quote * 2, quote))
+        end = part.end()
+    return None if names.endswith(".") else parts
 
 
 def literal(value: Value) -> str:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import copy
 import json
-from collections.abc import Iterator
 from typing import Any
 
 import httpx
@@ -18,16 +17,10 @@ from discreet.client import Remote, Unreachable
 from discreet.client.http import Connection
 from discreet.errors import Refused
 from discreet.server.requests import MOST_QUERIES
+from tests.attacks.over_http import PLACE
 from tests.server.running import Running, refused
 
-PLACE = "datasets/hospital"
 COUNTS = [f"SELECT COUNT(*) AS n FROM patients WHERE age < {age}" for age in (20, 40, 60)]
-
-
-@pytest.fixture
-def client(server: Running) -> Iterator[httpx.Client]:
-    with server.client() as opened:
-        yield opened
 
 
 def charges(client: httpx.Client) -> list[dict[str, Any]]:

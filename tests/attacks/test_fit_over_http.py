@@ -10,7 +10,6 @@ import copy
 import json
 import sys
 import warnings
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import fields
 from fractions import Fraction
@@ -24,35 +23,22 @@ import discreet
 from discreet.accounting.labels import rho_of_label
 from discreet.accounting.record import Key
 from discreet.answers.models import TASKS
-from discreet.client import Remote, Unreachable
-from discreet.client.http import Connection
+from discreet.client import Unreachable
 from discreet.errors import Refused
 from discreet.learn import CategoricalNB, GaussianNB, KMeans, LinearRegression, OneHot, StandardScaler, make_pipeline
 from discreet.learn.codec import VERSION, decode
 from discreet.learn.core import ESTIMATORS
 from discreet.learn.sent import BESIDE, MAX_SIZES, MOST_CATEGORIES, estimator_of, offered
 from discreet.server import dispatch
+from tests.attacks.over_http import PLACE, charges, nested, post, remote
 from tests.server.running import Running, refused
 
 SQL = "SELECT age FROM patients"
 FIT: dict[str, Any] = {"estimator": "KMeans", "params": {"n_clusters": 2}, "sql": SQL, "epsilon": 0.05}
-PLACE = "datasets/hospital"
 
 
 def send(client: httpx.Client, key: str | None = None, what: str = "fit", **more: Any) -> httpx.Response:
-    headers = {"content-type": "application/json"} | ({} if key is None else {"idempotency-key": key})
-    body = json.dumps({**FIT, **more})
-    return client.post(f"{PLACE}/{what}", content=body, headers=headers)
-
-
-def charges(client: httpx.Client) -> int:
-    return len(client.get(f"{PLACE}/ledger").json()["entries"])
-
-
-@pytest.fixture
-def client(server: Running) -> Iterator[httpx.Client]:
-    with server.client() as found:
-        yield found
+    return post(client, what, {**FIT, **more}, key)
 
 
 # what is no estimator
@@ -84,13 +70,6 @@ def test_what_is_offered_is_what_can_be_fitted_alone() -> None:
 
 
 # parameters
-
-
-def nested(depth: int) -> Any:
-    found: Any = 1
-    for _ in range(depth):
-        found = [found]
-    return found
 
 
 LONG = "A" * 500_000
@@ -302,13 +281,6 @@ SCALER: dict[str, Any] = {
         },
     },
 }  # fmt: skip
-
-
-def remote(document: Any) -> Remote:
-    def answer(_: httpx.Request) -> httpx.Response:
-        return httpx.Response(200, content=json.dumps(document), headers={"content-type": "application/json"})
-
-    return Remote(Connection("http://127.0.0.1:1", "t", transport=httpx.MockTransport(answer)), "hospital")
 
 
 def changed(*path: str, value: Any) -> Any:

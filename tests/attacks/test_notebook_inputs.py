@@ -14,8 +14,6 @@ from typing import Any
 
 import click
 import pytest
-from IPython.core.interactiveshell import InteractiveShell
-from traitlets.config import Config
 
 import discreet
 from discreet.cli import discreet as program
@@ -25,6 +23,8 @@ from discreet.notebook.failures import shown_lines
 from discreet.policy import read
 from discreet.printing import lines_of, printable
 from tests.cli.runs import run, spend
+from tests.shells import Shell, shells
+from tests.shells import run as shows
 
 STEERING = "\x1b[2J\x1b]52;c;cm0gLXJm\x07\x9b31m\r\x08\u202e\u2066"
 CONTROLS = {letter for letter in STEERING if not letter.isprintable()}
@@ -74,23 +74,10 @@ def policy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.fixture
-def shell(policy: Path) -> Iterator[Any]:
+def shell(policy: Path) -> Iterator[Shell]:
     assert policy.exists()
-    config = Config()
-    config.HistoryManager.enabled = False
-    program, hook = sys.modules["__main__"], sys.excepthook
-    made: Any = InteractiveShell(config=config)  # type: ignore[no-untyped-call]
-    made.run_cell("%load_ext discreet").raise_error()
-    yield made
-    discreet.unload_ipython_extension(made)
-    made.restore_sys_module_state()
-    sys.modules["__main__"], sys.excepthook = program, hook
-
-
-def shows(shell: Any, cell: str) -> Any:
-    result = shell.run_cell(cell)
-    result.raise_error()
-    return result.result
+    with shells() as made:
+        yield made
 
 
 class Tags(HTMLParser):

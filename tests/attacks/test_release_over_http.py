@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import copy
 import json
-from collections.abc import Iterator
 from contextlib import suppress
 from datetime import date
 from typing import Any
@@ -18,17 +17,16 @@ import pytest
 
 import discreet
 from discreet.answers.models import TASKS
-from discreet.client import Remote, Unreachable
-from discreet.client.http import Connection
+from discreet.client import Unreachable
 from discreet.errors import Refused
 from discreet.learn import StandardScaler
 from discreet.release import Domain, Facets, Histogram, RunningTotals
 from discreet.release.codec import encode
 from discreet.release.core import PUBLICATIONS
 from discreet.release.sent import arguments_of, offered, publication_of
+from tests.attacks.over_http import PLACE, charges, nested, post, remote
 from tests.server.running import Running, refused
 
-PLACE = "datasets/hospital"
 RELEASE: dict[str, Any] = {
     "publication": "Histogram",
     "params": {"names": ["ward"]},
@@ -38,18 +36,7 @@ RELEASE: dict[str, Any] = {
 
 
 def send(client: httpx.Client, key: str | None = None, what: str = "release", **more: Any) -> httpx.Response:
-    headers = {"content-type": "application/json"} | ({} if key is None else {"idempotency-key": key})
-    return client.post(f"{PLACE}/{what}", content=json.dumps({**RELEASE, **more}), headers=headers)
-
-
-def charges(client: httpx.Client) -> int:
-    return len(client.get(f"{PLACE}/ledger").json()["entries"])
-
-
-@pytest.fixture
-def client(server: Running) -> Iterator[httpx.Client]:
-    with server.client() as opened:
-        yield opened
+    return post(client, what, {**RELEASE, **more}, key)
 
 
 # what is no publication
@@ -75,13 +62,6 @@ def test_what_is_offered_is_what_the_package_has() -> None:
 
 
 # arguments
-
-
-def nested(depth: int) -> Any:
-    value: Any = 1
-    for _ in range(depth):
-        value = [value]
-    return value
 
 
 LONG = "A" * 500_000
@@ -226,13 +206,6 @@ COUNTS: dict[str, Any] = {
     "unit": "patient",
     "receipt": "3:ab",
 }
-
-
-def remote(document: Any) -> Remote:
-    def answer(_: httpx.Request) -> httpx.Response:
-        return httpx.Response(200, content=json.dumps(document), headers={"content-type": "application/json"})
-
-    return Remote(Connection("http://127.0.0.1:1", "t", transport=httpx.MockTransport(answer)), "hospital")
 
 
 def changed(*path: str, value: Any) -> Any:

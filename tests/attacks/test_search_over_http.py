@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import json
-from collections.abc import Iterator
 from typing import Any
 
 import httpx
@@ -16,7 +15,8 @@ from discreet.errors import Refused
 from discreet.learn import DecisionTreeClassifier, GaussianNB, KMeans, PrivateSearchCV
 from discreet.learn.codec import document_of
 from discreet.learn.sent import MOST_SETTINGS, estimator_of, model_of
-from tests.attacks.test_fit_over_http import charges, send
+from tests.attacks.over_http import charges
+from tests.attacks.test_fit_over_http import send
 from tests.server.running import Running, refused
 
 SQL = "SELECT age, ward FROM patients"
@@ -24,12 +24,6 @@ BAYES: dict[str, Any] = {"estimator": "GaussianNB", "parameters": {}}
 GRID: dict[str, Any] = {"table": [["var_smoothing", [1e-4, 1e-2]]]}
 INNER: dict[str, Any] = {"estimator": BAYES, "param_grid": GRID}
 SEARCH: dict[str, Any] = {"estimator": "PrivateSearchCV", "sql": SQL, "target": "ward", "epsilon": 0.05}
-
-
-@pytest.fixture
-def client(server: Running) -> Iterator[httpx.Client]:
-    with server.client() as found:
-        yield found
 
 
 def table(**lists: Any) -> dict[str, Any]:

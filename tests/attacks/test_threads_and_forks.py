@@ -29,6 +29,7 @@ from discreet.ledger import Grant, Ledger
 from discreet.mechanisms import AboveThreshold
 from discreet.mechanisms.threshold import Watch
 from discreet.noise import SYSTEM, Bits
+from tests.threads import at_once
 
 COPIES: list[Callable[[Any], Any]] = [
     copy.copy,
@@ -57,24 +58,6 @@ def watching(limit: int = 1, bits: Bits | None = None) -> Watch:
     return Watch(mechanism, 0, bits)
 
 
-def from_threads(count: int, act: Callable[[], object]) -> list[object]:
-    """What every thread gets, or what was raised in it."""
-    found: list[object] = []
-
-    def run() -> None:
-        try:
-            found.append(act())
-        except Exception as refusal:
-            found.append(refusal)
-
-    threads = [threading.Thread(target=run) for _ in range(count)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    return found
-
-
 def in_a_child(act: Callable[[], object]) -> str:
     """What a forked child gets, in words."""
     reading, writing = os.pipe()
@@ -98,7 +81,7 @@ def in_a_child(act: Callable[[], object]) -> str:
 @pytest.mark.parametrize("limit", [1, 3])
 def test_eight_threads_get_no_more_yes_than_one(limit: int) -> None:
     watch = watching(limit, Yielding())
-    answers = from_threads(8, lambda: watch.ask(FAR))
+    answers = at_once(8, lambda: watch.ask(FAR))
     assert answers.count(True) == limit
     assert sum(isinstance(answer, BudgetExhausted) for answer in answers) == 8 - limit
     assert (watch.positives, watch.left) == (limit, 0)
@@ -110,7 +93,7 @@ def test_threads_that_switch_as_often_as_they_can_get_no_more_either() -> None:
     try:
         for _ in range(20):
             watch = watching(2)
-            answers = from_threads(8, lambda watch=watch: watch.ask(FAR))  # type: ignore[misc]
+            answers = at_once(8, lambda watch=watch: watch.ask(FAR))  # type: ignore[misc]
             assert answers.count(True) == 2
     finally:
         sys.setswitchinterval(usual)
@@ -197,7 +180,7 @@ def test_threads_of_a_fit_pay_for_each_of_their_releases() -> None:
     try:
         for _ in range(20):
             allowance = Exit(Cost(Pure(1)), SYSTEM)
-            found = from_threads(8, lambda allowance=allowance: allowance.part(Fraction(1, 3)))  # type: ignore[misc]
+            found = at_once(8, lambda allowance=allowance: allowance.part(Fraction(1, 3)))  # type: ignore[misc]
             assert sum(isinstance(part, Exit) for part in found) == 3
     finally:
         sys.setswitchinterval(usual)
@@ -222,7 +205,7 @@ def test_a_forked_child_cannot_spend_what_its_parent_may(tmp_path: Path) -> None
 def test_eight_threads_enter_one_charge_once(tmp_path: Path) -> None:
     with Ledger.open(tmp_path / "ledger.sqlite", Grant.of(Fraction(1), None), shares={}) as ledger:
         charge = ledger.charge(Pure(1), why="q")
-        found = from_threads(8, charge.__enter__)
+        found = at_once(8, charge.__enter__)
         assert found.count(SYSTEM) == 1
         assert len(ledger.entries()) == 1
 

@@ -15,18 +15,9 @@ from discreet.policy import Policy
 from discreet.sql.measures import Contribution
 from discreet.sql.release import Release
 from tests.cli.runs import run, spend, told
-from tests.curator.worlds import SOURCES, hospital
+from tests.curator.worlds import SOURCES
 
 FEW = ("--questions", "2")
-
-
-@pytest.fixture
-def policy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Policy:
-    """A policy, and an empty folder to work in."""
-    (tmp_path / "hospital").mkdir()
-    (tmp_path / "here").mkdir()
-    monkeypatch.chdir(tmp_path / "here")
-    return hospital(tmp_path / "hospital")
 
 
 @pytest.mark.long

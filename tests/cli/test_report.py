@@ -9,15 +9,7 @@ import pytest
 
 from discreet.policy import Policy
 from tests.cli.runs import run, told
-from tests.curator.worlds import SOURCES, hospital
-
-
-@pytest.fixture
-def policy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Policy:
-    (tmp_path / "hospital").mkdir()
-    (tmp_path / "here").mkdir()
-    monkeypatch.chdir(tmp_path / "here")
-    return hospital(tmp_path / "hospital")
+from tests.curator.worlds import SOURCES
 
 
 def test_a_page_is_written_once(policy: Policy) -> None:

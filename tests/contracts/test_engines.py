@@ -6,7 +6,6 @@ import importlib
 import inspect
 import pkgutil
 import re
-import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -30,6 +29,7 @@ from discreet.engines.spark.engine import Spark
 from discreet.errors import QueryFailed
 from discreet.policy import Policy, parse
 from discreet.policy.layout import copied_columns
+from tests.threads import at_once
 
 POLICY: Final = """
 name = "clinic"
@@ -224,14 +224,8 @@ def test_what_takes_too_long_is_interrupted(engine: Engine) -> None:
 
 
 def test_threads_share_it(engine: Engine) -> None:
-    found: list[list[tuple[Any, ...]]] = []
     query = sql("SELECT COUNT(*), SUM(beds) FROM wards")
-    threads = [threading.Thread(target=lambda: found.extend(ask(engine, query) for _ in range(5))) for _ in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert found == [[(3, 21)]] * 20
+    assert at_once(4, lambda: [ask(engine, query) for _ in range(5)]) == [[[(3, 21)]] * 5] * 4
 
 
 @pytest.mark.parametrize("kind", ENGINES, ids=lambda kind: kind.__name__)

@@ -144,7 +144,7 @@ def test_a_full_disk_leaves_the_folder_as_it_was(tmp_path: Path, monkeypatch: py
     def full(*_: Any) -> Any:
         raise OSError(28, "No space left on device")
 
-    for name in ("back_up", "_flush", "state_format"):
+    for name in ("back_up", "flush", "state_format"):
         with monkeypatch.context() as patch:
             patch.setattr(formats, name, full)
             with pytest.raises(LedgerError, match="No space left"):

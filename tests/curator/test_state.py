@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import shutil
 import stat
-import threading
 from fractions import Fraction
 from pathlib import Path
 
@@ -31,6 +30,7 @@ from discreet.errors import Refused
 from discreet.ledger import LedgerDamaged, LedgerError, verify
 from discreet.policy import Policy
 from tests.curator.worlds import hospital, write_source
+from tests.threads import at_once
 
 PURE = {"epsilon = 3.0\ndelta = 1e-6": "epsilon = 3.0"}
 
@@ -267,13 +267,7 @@ def test_a_copy_that_was_never_recorded_is_made_anew(tmp_path: Path, monkeypatch
 @pytest.mark.long
 def test_many_refreshes_at_once_run_one_after_the_other(tmp_path: Path) -> None:
     policy = hospital(tmp_path)
-    versions: list[int] = []
-    threads = [threading.Thread(target=lambda: versions.append(refresh(policy, ""))) for _ in range(6)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert sorted(versions) == [2, 3, 4, 5, 6, 7]
+    assert sorted(at_once(6, lambda: refresh(policy, ""))) == [2, 3, 4, 5, 6, 7]
     assert copies(policy) == ["7"]
 
 

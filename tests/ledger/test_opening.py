@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sqlite3
-import threading
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
@@ -19,6 +18,7 @@ from discreet.ledger.sqlite.store import Sqlite
 from discreet.ledger.state import State
 from discreet.ledger.store import Row
 from tests.ledger.helpers import CENT, answers, change, filled, forge, hurried, moved, opened, rows, spend
+from tests.threads import at_once
 
 
 @pytest.mark.parametrize("change_", [{"v": 9}, {"v": 0}, {"v": "1"}, {"kind": "refund"}, {"kind": "Charge"}])
@@ -305,21 +305,11 @@ def test_a_relative_path_stays_where_it_was(path: Path, tmp_path: Path, monkeypa
 
 
 def test_many_threads_begin_one_ledger(path: Path) -> None:
-    failures: list[BaseException] = []
-
     def begin() -> None:
-        try:
-            with opened(path) as ledger:
-                spend(ledger)
-        except BaseException as error:
-            failures.append(error)
+        with opened(path) as ledger:
+            spend(ledger)
 
-    threads = [threading.Thread(target=begin) for _ in range(8)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert failures == []
+    assert at_once(8, begin) == [None] * 8
     report = verify(path)
     assert report.problems == ()
     assert report.charges == 8

@@ -24,6 +24,7 @@ from discreet.ledger.ledger import MAX_QUERY_LENGTH
 from discreet.ledger.sqlite.store import Sqlite
 from discreet.noise import SYSTEM
 from tests.ledger.helpers import BOTH, CENT, PURE, SHARES, every_act, hurried, opened, rows, spend, store_of
+from tests.threads import at_once
 
 
 @pytest.fixture
@@ -468,11 +469,7 @@ def test_sixteen_threads(path: Path, durable: bool) -> None:
             except BudgetExhausted:
                 refused.append(1)
 
-    threads = [threading.Thread(target=work) for _ in range(16)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    assert at_once(16, work) == [None] * 16
     balance = ledger.balance()
     ledger.close()
     assert (balance.spent.epsilon, balance.remaining.epsilon) == (3, 0)

@@ -180,7 +180,7 @@ def test_names_of_tables_are_quoted(spark: Any, tmp_path: Path) -> None:
 def staged(policy: Any, folder: Path, **settings: Any) -> reading.SparkStaging:
     folder.mkdir(exist_ok=True)
     together = frozenset(policy.tables)
-    return reading.SparkStaging(policy, folder, lambda _: (), together=together, **settings)
+    return reading.SparkStaging(policy, folder, files_of=lambda _: (), together=together, **settings)
 
 
 def rows_of(staging: reading.SparkStaging, policy: Any, label: str, *columns: str) -> list[tuple[Any, ...]]:

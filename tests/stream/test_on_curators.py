@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Iterator
 from fractions import Fraction
 from pathlib import Path
@@ -19,6 +18,7 @@ from discreet.exit import Exit
 from discreet.lab import rides
 from discreet.stream.continual import Running, running
 from discreet.stream.queue import Queue
+from tests.threads import at_once
 
 DAYS, COUNT = 5, 120
 COUNTED = "SELECT COUNT(*) AS n FROM rides"
@@ -82,20 +82,12 @@ def test_new_days_are_added_and_old_ones_stay(tmp_path: Path) -> None:
 
 def test_threads_draw_each_node_once(company: discreet.Curator) -> None:
     """Six at once: whoever comes second is shown what the first drew, or waits for another time; no line is above ρ."""
-    before, rho, failures = lines(company), Fraction(1, 50), []
+    before, rho = lines(company), Fraction(1, 50)
 
     def run() -> None:
-        try:
-            running(company, "rides", where="rain", horizon=8, rho=rho)
-        except BaseException as failure:
-            failures.append(failure)
+        running(company, "rides", where="rain", horizon=8, rho=rho)
 
-    threads = [threading.Thread(target=run) for _ in range(6)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert not failures
+    assert at_once(6, run) == [None] * 6
     assert all(after - earlier <= rho for after, earlier in zip(lines(company), before, strict=True))
 
 

@@ -27,6 +27,7 @@ import duckdb
 from discreet.collector.survey import Survey
 from discreet.engines.connection import connect, total_memory
 from discreet.errors import Refused
+from discreet.files import flush
 from discreet.noise import SYSTEM
 
 SCHEMA: Final = {
@@ -202,9 +203,9 @@ class Store:
         self._connection.close()
         if not _log(self._path).exists() and not _log(fresh).exists():  # else the old file is more than it seems
             os.chmod(fresh, 0o600)
-            _synced(fresh)
+            flush(fresh)
             os.replace(fresh, self._path)
-            _synced(self._path.parent)
+            flush(self._path.parent)
         _remove(fresh)
         self._connection = _connected(self._path)
         self._sorted, self._grown = int(self._one("SELECT COUNT(*) FROM submissions")), 0
@@ -275,14 +276,6 @@ def _remove(path: Path) -> None:
 def _log(path: Path) -> Path:
     """DuckDB's write-ahead log."""
     return path.with_name(f"{path.name}.wal")
-
-
-def _synced(path: Path) -> None:
-    handle = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
 
 
 def _quoted(path: Path) -> str:

@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from discreet.files import locked
+from discreet.files import flush, locked
 from discreet.ledger import LedgerError, back_up
 from discreet.logs import note
 from discreet.version import __version__
@@ -128,9 +128,9 @@ def _save(folder: Path, number: int) -> None:
             f"the ledger in {folder} is not sound, and is not upgraded: {'; '.join(report.problems[:3])}",
             "see discreet ledger verify, and restore a backup",
         )
-    _flush(temporary)
+    flush(temporary)
     temporary.replace(target)
-    _flush(folder)
+    flush(folder)
 
 
 def _mark(folder: Path) -> None:
@@ -158,12 +158,4 @@ def state_format(folder: Path, number: int) -> None:
         file.flush()
         os.fsync(file.fileno())
     temporary.replace(folder / FILE)
-    _flush(folder)
-
-
-def _flush(path: Path) -> None:
-    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
+    flush(folder)

@@ -6,14 +6,14 @@ import stat
 from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
-from typing import Final
+from typing import Final, TypeVar
 
 from discreet.accounting.balance import Balance
 from discreet.accounting.record import Entry, Event
 from discreet.accounting.stream import StreamStanding
 from discreet.curator.formats import demand_known
 from discreet.errors import Refused
-from discreet.ledger import Acceptance, Grant, Ledger, LedgerError, Marks, Report
+from discreet.ledger import Acceptance, Grant, Ledger, LedgerError, Marks, Report, Store
 from discreet.ledger.acts import Document
 from discreet.ledger.codec import Record
 from discreet.ledger.homes import Home, InDatabase, InFile
@@ -25,6 +25,7 @@ from discreet.policy.sources import source_files
 LEDGER: Final = "ledger.sqlite"
 SPILL: Final = "spill"
 """What engines wrote that had too little memory (`engines.connection`, which takes long to import)."""
+AnyLedger = TypeVar("AnyLedger", bound=Ledger)
 
 
 class AcceptedLedger(Ledger):
@@ -74,6 +75,19 @@ def grant_of(policy: Policy) -> Grant:
     return Grant.of(policy.budget.epsilon, policy.budget.delta)
 
 
+def ledger_over(store: Store, policy: Policy, kind: type[AnyLedger], *, document: Document | None = None) -> AnyLedger:
+    """A ledger that grants what the policy says."""
+    return kind(
+        store,
+        grant_of(policy),
+        shares=policy.analysts,
+        protected=protected(policy),
+        name=policy.name,
+        unit=policy.unit,
+        document=document,
+    )
+
+
 def open_ledger(policy: Policy) -> Ledger:
     """The policy's ledger, begun now if there is none. Policy and ledger must say the same. Old spill is removed."""
     return _opened(policy, Marks.default())
@@ -93,15 +107,7 @@ def _opened(
         from discreet.engines.connection import sweep
 
         sweep(policy.state)
-    ledger = kind(
-        home_of(policy).store(marks, accept),
-        grant_of(policy),
-        shares=policy.analysts,
-        protected=protected(policy),
-        name=policy.name,
-        unit=policy.unit,
-        document=policy.document or None,
-    )
+    ledger = ledger_over(home_of(policy).store(marks, accept), policy, kind, document=policy.document or None)
     if kind is Ledger and policy.streams:
         from discreet.curator.streams import declare
 

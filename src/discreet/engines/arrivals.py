@@ -39,7 +39,6 @@ from discreet.engines.frozen import (
     SCHEMA,
     called,
     engine,
-    flush,
     flush_all,
     gone,
     index_of,
@@ -54,6 +53,7 @@ from discreet.engines.problems import SourceError
 from discreet.engines.remembered import revive
 from discreet.engines.sources import Report, Sources, first_line, is_pattern, paths
 from discreet.engines.text import reading_parquet
+from discreet.files import flush
 from discreet.noise import SYSTEM
 from discreet.policy import Policy, Table
 from discreet.policy.calendar import Days, after, calendar

@@ -28,7 +28,6 @@ from discreet.engines.frozen import (
     SCHEMA,
     called,
     engine,
-    flush,
     index_of,
     secret_of,
     segment_files,
@@ -40,6 +39,7 @@ from discreet.engines.problems import SourceError
 from discreet.engines.remembered import bury
 from discreet.engines.sources import Sources, first_line, is_pattern, paths
 from discreet.engines.text import reading_parquet
+from discreet.files import flush
 from discreet.noise import SYSTEM
 from discreet.policy import Policy, Table
 from discreet.policy.layout import UNIT

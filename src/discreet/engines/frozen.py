@@ -15,7 +15,7 @@ from discreet.engines.connection import connect
 from discreet.engines.copy import secret
 from discreet.engines.library import duckdb
 from discreet.engines.problems import SourceError
-from discreet.files import locked
+from discreet.files import flush, locked
 from discreet.policy import Policy, Table
 
 FOLDER: Final = "streams"
@@ -111,11 +111,3 @@ def flush_all(written: Sequence[Path]) -> None:
         return
     for path in written:
         flush(path)
-
-
-def flush(path: Path) -> None:
-    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

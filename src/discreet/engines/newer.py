@@ -38,6 +38,7 @@ from discreet.engines.parts import private_file
 from discreet.engines.postgres_types import Field
 from discreet.engines.problems import SourceError
 from discreet.engines.text import reading_parquet
+from discreet.files import flush
 from discreet.noise import SYSTEM
 from discreet.policy.model import Policy, Table
 from discreet.quoting import literal, name
@@ -182,14 +183,14 @@ class Aside:
         connection.execute(f"COPY (SELECT * FROM {rows}) TO {literal(str(target))} (FORMAT parquet)")
         target.chmod(0o600)
         ((count,),) = connection.execute(f"SELECT count(*) FROM {reading_parquet([str(target)])}").fetchall()
-        _flush(target)
+        flush(target)
         record = replace(before, rows=before.rows + count, files=(*before.files, file))
         temporary = self.folder / f"{RECORD}.tmp"
         with private_file(str(temporary)) as written:
             written.write(json.dumps(asdict(record)).encode())
-        _flush(temporary)
+        flush(temporary)
         temporary.replace(self.folder / RECORD)
-        _flush(self.folder)
+        flush(self.folder)
         return record
 
     def _read(self) -> Record | None:
@@ -211,11 +212,3 @@ def forget_aside(policy: Policy, used: Iterable[Path] = ()) -> None:
     for left in folder.iterdir() if folder.is_dir() else ():
         if left not in set(used) and not left.is_symlink():
             shutil.rmtree(left, ignore_errors=True)
-
-
-def _flush(path: Path) -> None:
-    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

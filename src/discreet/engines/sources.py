@@ -111,7 +111,7 @@ class Sources:
         self.only: dict[str, list[Path]] = {}
         """Of tables that are here: these files and no others."""
         self.staging = Staging(policy, scratch, progress)
-        self.spark = SparkStaging(policy, scratch, partial(paths, policy), progress)
+        self.spark = SparkStaging(policy, scratch, progress, files_of=partial(paths, policy))
         self.lakes = LakeStaging(policy, scratch, partial(paths, policy), progress)
         self._scratch = scratch
         self._attached: dict[Path, str] = {}

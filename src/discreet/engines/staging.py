@@ -49,43 +49,55 @@ class Staged:
 
 
 @dataclass
-class Staging:
-    """The tables of a policy that lie in databases, each read with those that are wanted at the same moment."""
+class Together:
+    """The tables of a policy that lie elsewhere, each read with those that are wanted at the same moment."""
 
     policy: Policy
     scratch: Path
     progress: Progress | None = None
     together: frozenset[str] = frozenset()
     """Tables that are wanted at one moment."""
-    since: tuple[str, str] | None = None
-    """Of a stream: a time column, and a day before which no row is needed."""
-    aside: duckdb.DuckDBPyConnection | None = None
-    """Where rows may be put aside that are not to be read again: what writes them. None for those who look only."""
-    relations: dict[str, Relation] = field(default_factory=dict)
-    """What the catalogue says of those that are there."""
     _parts: dict[str, Part | SourceError] = field(default_factory=dict)
-    _sources: dict[str, frozenset[tuple[int, ...]]] = field(default_factory=dict)
-    _settled: dict[str, int | None] = field(default_factory=dict)
-    used: set[Path] = field(default_factory=set)
-    """Folders with rows that were put aside."""
 
     def part(self, table: Table) -> Part:
         """The rows of a table; `SourceError` if they could not be read."""
         if table.name not in self._parts:
-            assert table.source.login is not None
-            self._read(table.source.login, [other for other in self._wanted(table) if other.name not in self._parts])
+            self._read([other for other in self._wanted(table) if other.name not in self._parts])
         held = self._parts[table.name]
         if isinstance(held, SourceError):
             raise held
         return held
 
     def _wanted(self, table: Table) -> Iterable[Table]:
+        address = table.source.login, table.source.cluster
         for other in self.policy.tables.values():
-            if other.source.login == table.source.login and other.name in {table.name, *self.together}:
+            if (other.source.login, other.source.cluster) == address and other.name in {table.name, *self.together}:
                 yield other
 
-    def _read(self, login: Login, tables: list[Table]) -> None:
+    def _read(self, tables: list[Table]) -> None:
+        """Read these, which lie in one place, or note what is wrong with them."""
+        raise NotImplementedError
+
+
+@dataclass
+class Staging(Together):
+    """Of tables that lie in databases of PostgreSQL."""
+
+    since: tuple[str, str] | None = None
+    """Of a stream: a time column, and a day before which no row is needed."""
+    aside: duckdb.DuckDBPyConnection | None = None
+    """Where rows may be put aside that are not to be read again: what writes them. None for those who look only."""
+    relations: dict[str, Relation] = field(default_factory=dict)
+    """What the catalogue says of those that are there."""
+    _sources: dict[str, frozenset[tuple[int, ...]]] = field(default_factory=dict)
+    _settled: dict[str, int | None] = field(default_factory=dict)
+    used: set[Path] = field(default_factory=set)
+    """Folders with rows that were put aside."""
+
+    def _read(self, tables: list[Table]) -> None:
         sources = [table.source for table in tables]
+        login = sources[0].login
+        assert login is not None
         try:
             with snapshot(
                 login, self.policy.folder, tables[0].name, sources, lambda looking: self._settle(looking, tables)

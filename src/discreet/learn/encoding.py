@@ -15,7 +15,6 @@ from discreet.exit.cost import Cost
 from discreet.learn.box import Box, Floats, is_named, named
 from discreet.learn.core import Estimator
 from discreet.learn.labels import Array, Labels, category_labels
-from discreet.learn.shapes import check_numbers
 
 Tables = tuple[Labels | None, ...]
 """The declared values of each column; None for one that holds numbers."""
@@ -56,10 +55,6 @@ class OneHot(TransformerMixin, Estimator):  # type: ignore[misc]
     def loss_for(self, n_features: int | Sequence[str] | None = None) -> Any:
         """Nothing."""
         return Cost(Pure(0)).loss if is_named(self.categories) else super().loss_for(n_features)
-
-    def _check_kinds(self, X: Any) -> None:  # noqa: N803
-        if self._dtype() is np.float64:
-            check_numbers(X)
 
     def _dtype(self) -> Any:
         known = getattr(self, "categories_", None)

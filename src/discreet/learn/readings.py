@@ -103,13 +103,13 @@ def _right(noisy: Vector, facts: Facts) -> Floats:
     """Which cells hold what is right."""
     if noisy.name == "right":
         return np.array([1.0, 0.0])
-    cells: Floats = np.sum([_recall(noisy, facts, index)[0] for index in range(_count(facts))], axis=0)
+    cells: Floats = np.sum([_recall(noisy, facts, index)[0] for index in range(facts.count)], axis=0)
     return cells
 
 
 def _recall(noisy: Vector, facts: Facts, index: int) -> tuple[Floats, Floats]:
     """Which cells hold what is right of a true class, and which all of it."""
-    count = _count(facts)
+    count = facts.count
     top, bottom = np.zeros((2, count + 1, count if noisy.name == "confusion" else 2))
     top[index, index if noisy.name == "confusion" else 0] = 1
     bottom[index] = 1
@@ -122,7 +122,7 @@ def _balanced(noisy: Vector, facts: Facts, miss: Fraction) -> Read:
     Proof    Of each class two events, its share and whether it has rows, with miss/2k each. A class that may have none
              may be left out of the mean or not: the least mean takes those of them that lie below it.
     """
-    count = _count(facts)
+    count = facts.count
     each = miss / (2 * count)
     shown: list[float] = []
     sure: list[Ends] = []
@@ -152,7 +152,7 @@ def _least_mean(sure: Sequence[float], perhaps: Sequence[float]) -> float:
 
 def _confusion(noisy: Vector, facts: Facts, miss: Fraction) -> Read:
     """Its value is the accuracy; all counts are within the error together."""
-    count = _count(facts)
+    count = facts.count
     counts = noisy.cells / noisy.steps
     error = float(noisy.noise.width(1 - miss / counts.size)) / noisy.steps
     accuracy = _accuracy(noisy, facts, miss)
@@ -226,11 +226,6 @@ def _bin(noisy: Vector, table: Floats, index: int, rows: float, miss: Fraction) 
         "interval": ends,
         "rows": max(rows / noisy.steps, 0.0),
     }
-
-
-def _count(facts: Facts) -> int:
-    assert facts.classes is not None
-    return facts.classes.count
 
 
 # of numbers

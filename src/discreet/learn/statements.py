@@ -38,6 +38,12 @@ class Facts:
     positive: int = 1
     """The place of the class whose probability is a row's score."""
 
+    @property
+    def count(self) -> int:
+        """How many classes there are."""
+        assert self.classes is not None
+        return self.classes.count
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Said:
@@ -93,14 +99,14 @@ def _right(said: Said, facts: Facts, steps: int) -> Integers:  # noqa: ARG001
 
 def _recalls(said: Said, facts: Facts, steps: int) -> Integers:
     """For each true class, and for none of them, how many are right and how many wrong."""
-    count = _count(facts)
+    count = facts.count
     true = np.where(said.truth < 0, count, said.truth)
     return _histogram(2 * true + (said.predicted != said.truth), true >= 0, 2 * (count + 1), steps)
 
 
 def _confusion(said: Said, facts: Facts, steps: int) -> Integers:
     """For each true class, and for none of them, how many are predicted as each class."""
-    count = _count(facts)
+    count = facts.count
     true = np.where(said.truth < 0, count, said.truth)
     return _histogram(count * true + said.predicted, said.predicted >= 0, count * (count + 1), steps)
 
@@ -134,11 +140,6 @@ def _logs(said: Said, facts: Facts, steps: int) -> Integers:  # noqa: ARG001
     chances = np.where(said.truth >= 0, said.chances[rows, said.truth], 0)
     shares = np.log(np.clip(chances, LEAST, 1)) / np.log(LEAST)
     return _pair(np.clip(np.rint(shares * steps), 0, steps).astype(np.int64), steps)
-
-
-def _count(facts: Facts) -> int:
-    assert facts.classes is not None
-    return facts.classes.count
 
 
 # of numbers

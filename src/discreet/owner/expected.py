@@ -13,11 +13,11 @@ from typing import Final
 from discreet.accounting.balance import Amount
 from discreet.curator.curator import Curator
 from discreet.curator.dummy import NO_STATE
-from discreet.curator.state import grant_of
+from discreet.curator.state import ledger_over
 from discreet.errors import Refused
 from discreet.ledger import Ledger, Memory
 from discreet.owner.statement import belief
-from discreet.policy import Kind, Policy, protected
+from discreet.policy import Kind, Policy
 from discreet.quoting import name
 
 GROUP: Final = 1000
@@ -91,15 +91,7 @@ def _imagined(policy: Policy) -> Iterator[Curator]:
     """A curator without rows, state or record: good for previews."""
     tables = {name: replace(table, stream=None) for name, table in policy.tables.items()}  # as if it were one block
     policy = replace(policy, state=NO_STATE, ledger=None, tables=tables)
-    ledger = Ledger(
-        Memory.bounded(),
-        grant_of(policy),
-        shares=policy.analysts,
-        protected=protected(policy),
-        name=policy.name,
-        unit=policy.unit,
-    )
-    with closing(Curator(policy, ledger)) as curator:
+    with closing(Curator(policy, ledger_over(Memory.bounded(), policy, Ledger))) as curator:
         yield curator
 
 

@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import Final
 
 from discreet.curator.retention import limits_of, retain, with_saved
-from discreet.curator.state import RecordedLedger, grant_of, home_of, recorded_ledger
+from discreet.curator.state import RecordedLedger, home_of, ledger_over, recorded_ledger
 from discreet.errors import Refused
 from discreet.ledger import Ledger, LedgerError, Marks
 from discreet.ledger.homes import InDatabase
 from discreet.ledger.retention import Retained
-from discreet.policy import Policy, protected
+from discreet.policy import Policy
 
 HISTORY: Final = "shell_history"
 """What was typed into the shell, in the state folder: each piece after a line with its time."""
@@ -47,15 +47,7 @@ def _owned(policy: Policy, owner: str) -> Ledger:
         raise LedgerError(f"the ledger is a file: {home}", "leave --owner out")
     where = address_of(owner, home.where.schema, policy.folder)
     store = OwnedPostgres(home.where, where, Marks.default())
-    return RecordedLedger(
-        store,
-        grant_of(policy),
-        shares=policy.analysts,
-        protected=protected(policy),
-        name=policy.name,
-        unit=policy.unit,
-        document=policy.document or None,
-    )
+    return ledger_over(store, policy, RecordedLedger, document=policy.document or None)
 
 
 def trim_history(policy: Policy) -> None:

@@ -12,6 +12,7 @@ from typing import Final
 
 from discreet.policy.model import Cluster
 from discreet.policy.section import RuleError
+from discreet.quoting import unquoted
 
 EXAMPLE: Final = "spark://spark.example.org:7077"
 VARIABLE: Final = "token_variable"
@@ -30,7 +31,6 @@ _MASTERS: Final = tuple(
     )
 )
 _REMOTE: Final = re.compile(rf"(sc://{_HOST}(?::[0-9]{{1,5}})?)(?:\?{VARIABLE}=([A-Za-z_][A-Za-z0-9_]{{0,99}}))?")
-_QUOTED: Final = re.compile(r"`((?:[^`]|``)+)`(?:\.|$)")
 _FORMAT: Final = re.compile(rf"({'|'.join(FILES)}):(?!//)(.*)", re.DOTALL)
 _PLACE: Final = re.compile(r"(?:[a-z][a-z0-9+.-]{0,20}:)?/")
 _FIX: Final = (
@@ -91,7 +91,7 @@ def read_place(text: str) -> Place:
         raise RuleError("is no name of a table", "correct it")
     if "/" in text and not text.startswith("`"):
         return _files(text)
-    parts = _quoted(text) if text.startswith("`") else text.split(".")
+    parts = unquoted(text, "`") if text.startswith("`") else text.split(".")
     if parts is None or len(parts) > 3 or not all(parts) or (not text.startswith("`") and "`" in text):
         fix = "write database.table; a name with dots, slashes or backticks stands in backticks: `my.schema`.`visits`"
         raise RuleError("is no name of a table", fix)
@@ -110,14 +110,3 @@ def _files(text: str) -> Place:
         fix = "write /data/visits, file:/data/visits, s3a://bucket/visits; with delta: or orc: before it if it is such"
         raise RuleError("is no whole path of files", fix)
     return Place((), form, path)
-
-
-def _quoted(text: str) -> list[str] | None:
-    parts, end = [], 0
-    while end < len(text):
-        part = _QUOTED.match(text, end)
-        if part is None:
-            return None
-        parts.append(part[1].replace("``", "`"))
-        end = part.end()
-    return None if text.endswith(".") else parts

@@ -15,6 +15,7 @@ from urllib.parse import SplitResult, parse_qsl, quote, unquote, urlsplit
 from discreet.policy.model import Login
 from discreet.policy.problems import choices, noun
 from discreet.policy.section import RuleError
+from discreet.quoting import unquoted
 
 EXAMPLE: Final = "postgresql://reader@db.example.org/clinic"
 NAME_BYTES: Final = 63
@@ -27,7 +28,6 @@ _SCHEMA: Final = re.compile(r"(?!pg_)[a-z_][a-z0-9_]{0,62}")
 VARIABLE: Final = "password_variable"
 _LIKE_ONE: Final = re.compile(r"\s*postgres(?:ql)?\s*:|.*\b(?:dbname|password)\s*=", re.IGNORECASE | re.DOTALL)
 _SCHEME: Final = re.compile(r"postgres(?:ql)?://")
-_IDENTIFIER: Final = re.compile(r'"((?:[^"]|"")+)"(?:\.|$)')
 _NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,99}")
 _PORT: Final = re.compile(r"(.*?)(?::([0-9]{1,5}))?", re.DOTALL)
 _SECRET: Final = (
@@ -150,24 +150,13 @@ def read_table(text: str) -> tuple[str, str]:
     >>> read_table("visits"), read_table("clinic.visits"), read_table('"my.schema"."a ""b"')
     (('public', 'visits'), ('clinic', 'visits'), ('my.schema', 'a "b'))
     """
-    parts = _quoted(text) if text.startswith('"') else text.split(".")
+    parts = unquoted(text) if text.startswith('"') else text.split(".")
     if parts is None or len(parts) > 2 or not all(parts):
         fix = 'write schema.table; a name with dots or quotes stands in double quotes: \'"my.schema"."visits"\''
         raise RuleError("is no name of a table", fix)
     if any(len(part.encode()) > NAME_BYTES for part in parts):
         raise RuleError(f"has a name of more than {NAME_BYTES} bytes, and PostgreSQL has none", "correct it")
     return ("public", parts[0]) if len(parts) == 1 else (parts[0], parts[1])
-
-
-def _quoted(text: str) -> list[str] | None:
-    parts, end = [], 0
-    while end < len(text):
-        part = _IDENTIFIER.match(text, end)
-        if part is None:
-            return None
-        parts.append(part[1].replace('""', '"'))
-        end = part.end()
-    return None if text.endswith(".") else parts
 
 
 def is_local(host: str) -> bool:

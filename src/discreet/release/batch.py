@@ -31,7 +31,7 @@ from discreet.exit.cost import Loss
 from discreet.policy import Policy
 from discreet.release.codec import decode, demand_type, encode, stored
 from discreet.release.core import Published, demand_affordable, variance_of
-from discreet.release.plans import Product, factors_for
+from discreet.release.plans import Product, factor_size, factors_for
 from discreet.release.queries import Queries
 from discreet.release.recognised import Family, families
 from discreet.release.remembered import Remembered
@@ -211,11 +211,6 @@ class _Measured:
         return self.variance * np.array([factor.variance(row) for row in self.family.matrix])
 
 
-def _size(factor: Strategy, queries: Queries, *, pure: bool) -> float:
-    moved = factor.sensitivity
-    return (2 * float(moved.l1) ** 2 if pure else float(moved.l2_squared)) * factor.trace(queries)
-
-
 _SEARCHED: Remembered[Strategy] = Remembered()
 
 
@@ -226,7 +221,7 @@ def _best(queries: Queries, scale: int, *, pure: bool) -> Strategy:
         tried = factors_for(queries, scale, pure=pure)
         themselves = _themselves(queries, scale)
         tried += [] if themselves is None else [themselves]
-        return min(tried, key=lambda each: _size(each, queries, pure=pure))
+        return min(tried, key=lambda each: factor_size(each, queries, pure=pure))
 
     return _SEARCHED.get((queries.key, scale, pure), search)
 

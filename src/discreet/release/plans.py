@@ -201,7 +201,7 @@ def _together(kinds: list[Queries]) -> Queries:
 
 
 def _best_factor(queries: Queries, scale: int, *, pure: bool) -> Strategy:
-    return min(factors_for(queries, scale, pure=pure), key=lambda factor: _factor_size(factor, queries, pure=pure))
+    return min(factors_for(queries, scale, pure=pure), key=lambda factor: factor_size(factor, queries, pure=pure))
 
 
 def factors_for(queries: Queries, scale: int, *, pure: bool) -> list[Strategy]:
@@ -212,7 +212,8 @@ def factors_for(queries: Queries, scale: int, *, pure: bool) -> list[Strategy]:
     return strategies
 
 
-def _factor_size(factor: Strategy, queries: Queries, *, pure: bool) -> float:
+def factor_size(factor: Strategy, queries: Queries, *, pure: bool) -> float:
+    """The squared errors of all queries together, per unit of cost: strategies are compared by it."""
     moved = factor.sensitivity
     return (2 * float(moved.l1) ** 2 if pure else float(moved.l2_squared)) * factor.trace(queries)
 

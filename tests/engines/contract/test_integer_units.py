@@ -6,26 +6,21 @@ it, once the charge is written.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any, Final
 
 import pytest
 
-from discreet.curator.curator import Curator
-from discreet.engines.digests import derived
-from discreet.engines.memory import Memory
 from discreet.engines.postgres_engine import Postgres
 from discreet.engines.spark.copy import stored
-from discreet.exit.sampler import Sampler
 from discreet.policy import parse
 from discreet.policy.layout import UNIT
 from tests.budget import later
 from tests.engines.contract.test_hostile_rows import NAMES
-from tests.engines.contract.test_same_rows import HEAD, PARTS, SECRET, check_part, crowded
-from tests.engines.contract.worlds import Recording, Rows, World, in_postgres
+from tests.engines.contract.test_same_rows import HEAD, PARTS, SECRET, Noted, check_part, crowded, over_duckdb
+from tests.engines.contract.worlds import Rows, World, in_postgres
 from tests.postgres.cluster import Cluster
 from tests.sql import tiny
-from tests.sql.worlds import ledger_of, quiet
 
 NUMBERS: Final = (0, -1, 2**63 - 1, -(2**63), 7, 10, 9, -10, 100, 2**31, 42, 1)
 """Of the units, in another order than that of their texts."""
@@ -44,19 +39,11 @@ def numbered() -> Rows:
 
 
 @pytest.fixture(scope="module")
-def noted(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Mapping[str, tuple[Recording, Curator]]]:
-    """A curator over DuckDB for each policy, and what it asks."""
+def noted(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Noted]:
     rows, place = numbered(), tmp_path_factory.mktemp("numbered") / "world.toml"
     policies = {variant: parse(text_of(variant).encode(), place) for variant in ("pure", "delta")}
-    with ledger_of(policies["pure"]) as pure, ledger_of(policies["delta"]) as delta:
-        made = {}
-        for variant, ledger in (("pure", pure), ("delta", delta)):
-            engine = Recording(Memory(policies[variant], rows, derived(SECRET)))
-            sampler = Sampler(quiet, tiny.every, tiny.best)
-            made[variant] = engine, Curator(policies[variant], ledger, engine=engine, sampler=sampler)
+    with over_duckdb(rows, policies) as made:
         yield made
-        for engine, _ in made.values():
-            engine.engine.close()
 
 
 @pytest.fixture(scope="module")

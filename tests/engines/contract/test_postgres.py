@@ -34,6 +34,7 @@ from tests.engines.contract.worlds import NUMBERS, Recording, World, in_postgres
 from tests.postgres.cluster import Cluster, running, until
 from tests.sql import tiny
 from tests.sql.worlds import ledger_of, quiet
+from tests.threads import at_once
 
 TEXT = """
 name = "clinic"
@@ -304,16 +305,8 @@ def test_a_server_that_is_restarted_in_the_middle(tmp_path: Path) -> None:
 
 def test_threads_share_it_and_a_closed_one_answers_nothing(database: Cluster, tmp_path: Path) -> None:
     with opened(database, tmp_path, visits(4, 1)) as (_, engine):
-        answers: list[Any] = []
         query = sql("SELECT COUNT(*), SUM(_discreet_row) FROM visits")
-        threads = [
-            threading.Thread(target=lambda: answers.extend(engine.rows(query) for _ in range(3))) for _ in range(4)
-        ]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
-        assert answers == [[(4, 4)]] * 12
+        assert at_once(4, lambda: [engine.rows(query) for _ in range(3)]) == [[[(4, 4)]] * 3] * 4
         engine.close()
         assert not engine._idle
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
@@ -46,6 +47,7 @@ SECRET: Final = "5e" * 32
 HEAD: Final = 'hash = "md5"\n'
 EACH: Final = {"visits": 9, "patients": 3, "bills": 7, "labs": 2, "items": 2, "beds": 40}
 """Rows of a unit, or of what leads to it: more than count."""
+Noted = Mapping[str, tuple[Recording, Curator]]
 
 
 def crowded() -> Rows:
@@ -71,15 +73,9 @@ def crowded() -> Rows:
     return rows
 
 
-def policy_of(variant: str, folder: Path, more: str = HEAD) -> Policy:
-    return parse((more + tiny.HEADS[variant] + tiny.TABLES).encode(), folder / "world.toml")
-
-
-@pytest.fixture(scope="module")
-def noted(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Mapping[str, tuple[Recording, Curator]]]:
+@contextmanager
+def over_duckdb(rows: Rows, policies: Mapping[str, Policy]) -> Iterator[Noted]:
     """A curator over DuckDB for each policy, and what it asks."""
-    rows, folder = crowded(), tmp_path_factory.mktemp("crowded")
-    policies = {variant: policy_of(variant, folder) for variant in ("pure", "delta")}
     with ledger_of(policies["pure"]) as pure, ledger_of(policies["delta"]) as delta:
         made = {}
         for variant, ledger in (("pure", pure), ("delta", delta)):
@@ -89,6 +85,18 @@ def noted(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Mapping[str, tup
         yield made
         for engine, _ in made.values():
             engine.engine.close()
+
+
+def policy_of(variant: str, folder: Path, more: str = HEAD) -> Policy:
+    return parse((more + tiny.HEADS[variant] + tiny.TABLES).encode(), folder / "world.toml")
+
+
+@pytest.fixture(scope="module")
+def noted(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Noted]:
+    rows, folder = crowded(), tmp_path_factory.mktemp("crowded")
+    policies = {variant: policy_of(variant, folder) for variant in ("pure", "delta")}
+    with over_duckdb(rows, policies) as made:
+        yield made
 
 
 @pytest.fixture(scope="module")

@@ -21,7 +21,7 @@ from discreet.answers import Answer
 from discreet.answers.call import Call
 from discreet.curator.curator import Curator
 from discreet.curator.dummy.rows import dummy_rows
-from discreet.curator.state import grant_of
+from discreet.curator.state import ledger_over
 from discreet.curator.streams import capacity, invent
 from discreet.curator.task import Maker, Recall, Task
 from discreet.engines.claims import owned_rows
@@ -32,7 +32,7 @@ from discreet.engines.memory import Memory as MemoryEngine
 from discreet.engines.problems import SourceError
 from discreet.engines.sources import Sources, described
 from discreet.ledger import Charge, Ledger, Memory
-from discreet.policy import Policy, Table, protected, read
+from discreet.policy import Policy, Table, read
 from discreet.quoting import name
 from discreet.sql.plan import Plan
 
@@ -120,14 +120,7 @@ class Dummy(Curator):
     ) -> None:
         self._stage = Stage(policy, dummy_rows(policy, rows), among=among)
         policy = replace(policy, state=NO_STATE)
-        ledger = FreeLedger(
-            Memory.bounded(),
-            grant_of(policy),
-            shares=policy.analysts,
-            protected=protected(policy),
-            name=policy.name,
-            unit=policy.unit,
-        )
+        ledger = ledger_over(Memory.bounded(), policy, FreeLedger)
         invent(policy, ledger, capacity)
         ledger.forget()
         super().__init__(

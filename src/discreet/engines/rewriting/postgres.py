@@ -28,6 +28,7 @@ from discreet.engines.rewriting.terms import (
     WHOLE,
     Term,
     Type,
+    part_of_date,
 )
 from discreet.engines.rewriting.tree import UnknownError
 from discreet.quoting import name
@@ -207,14 +208,8 @@ def _moment(term: Term) -> str:
     raise UnknownError(f"{term.type.name} where a time is wanted")
 
 
-def _word(term: Term, known: Sequence[str] | Mapping[str, str]) -> str:
-    if term.constant is None or term.constant.lower() not in known:
-        raise UnknownError("a part of a date")
-    return term.constant.lower()
-
-
 def _part(arguments: Sequence[Term]) -> Term:
-    part, value = _word(arguments[0], (*_PARTS, "second")), _moment(arguments[1])
+    part, value = part_of_date(arguments[0], (*_PARTS, "second")), _moment(arguments[1])
     whole = f"trunc(extract({part} from {value}))" if part == "second" else f"extract({part} from {value})"
     return Term(f"{whole}::int8", WHOLE)
 
@@ -224,11 +219,11 @@ def _month(arguments: Sequence[Term]) -> Term:
 
 
 def _truncated(arguments: Sequence[Term]) -> Term:
-    return Term(f"date_trunc('{_word(arguments[0], _TRUNCATIONS)}', {_moment(arguments[1])})", TIME)
+    return Term(f"date_trunc('{part_of_date(arguments[0], _TRUNCATIONS)}', {_moment(arguments[1])})", TIME)
 
 
 def _difference(arguments: Sequence[Term]) -> Term:
-    text = _DIFFERENCES[_word(arguments[0], _DIFFERENCES)]
+    text = _DIFFERENCES[part_of_date(arguments[0], _DIFFERENCES)]
     return Term(f"{text.format(*map(_moment, arguments[1:]))}::int8", WHOLE)
 
 

@@ -22,7 +22,7 @@ from discreet.engines.rewriting.spark_forms import (
     literal,
     text_literal,
 )
-from discreet.engines.rewriting.terms import BITS, DAY, NOTHING, REAL, TEXT, TIME, TRUTH, WHOLE, Term
+from discreet.engines.rewriting.terms import BITS, DAY, NOTHING, REAL, TEXT, TIME, TRUTH, WHOLE, Term, part_of_date
 from discreet.engines.rewriting.tree import UnknownError
 
 SETTINGS: Final = {
@@ -81,14 +81,8 @@ def _moment(term: Term) -> str:
     raise UnknownError(f"{term.type.name} where a time is wanted")
 
 
-def _word(term: Term, known: Sequence[str] | Mapping[str, str]) -> str:
-    if term.constant is None or term.constant.lower() not in known:
-        raise UnknownError("a part of a date")
-    return term.constant.lower()
-
-
 def _part(arguments: Sequence[Term]) -> Term:
-    part = _PARTS[_word(arguments[0], _PARTS)]
+    part = _PARTS[part_of_date(arguments[0], _PARTS)]
     return Term(f"CAST({part.format(_moment(arguments[1]))} AS BIGINT)", WHOLE)
 
 
@@ -97,11 +91,11 @@ def _month(arguments: Sequence[Term]) -> Term:
 
 
 def _truncated(arguments: Sequence[Term]) -> Term:
-    return Term(_TRUNCATED.format(_moment(arguments[1]), _word(arguments[0], _TRUNCATIONS)), TIME)
+    return Term(_TRUNCATED.format(_moment(arguments[1]), part_of_date(arguments[0], _TRUNCATIONS)), TIME)
 
 
 def _difference(arguments: Sequence[Term]) -> Term:
-    text = _DIFFERENCES[_word(arguments[0], _DIFFERENCES)]
+    text = _DIFFERENCES[part_of_date(arguments[0], _DIFFERENCES)]
     return Term(f"CAST({text.format(*map(_moment, arguments[1:]))} AS BIGINT)", WHOLE)
 
 

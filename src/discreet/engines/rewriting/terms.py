@@ -6,7 +6,7 @@ and for real ones, and two engines out of three must be told so.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -160,3 +160,10 @@ class Scope:
         if self.around is None:
             raise UnknownError("a name that stands for no column")
         return self.around.column(names)
+
+
+def part_of_date(term: Term, known: Sequence[str] | Mapping[str, str]) -> str:
+    """Which part of a date a constant names: an engine knows few of them."""
+    if term.constant is None or term.constant.lower() not in known:
+        raise UnknownError("a part of a date")
+    return term.constant.lower()

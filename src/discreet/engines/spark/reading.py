@@ -32,7 +32,7 @@ from discreet.engines.problems import SourceError
 from discreet.engines.spark.building import building, functions, observation, windows
 from discreet.engines.spark.cluster import interruptible, said, session
 from discreet.engines.spark.types import Written, written_as
-from discreet.engines.staging import Progress
+from discreet.engines.staging import Together
 from discreet.engines.stopping import beside
 from discreet.noise import SYSTEM
 from discreet.policy.clusters import PARQUET, Place, read_place
@@ -72,38 +72,18 @@ class Frame:
 
 
 @dataclass
-class SparkStaging:
-    """The tables of a policy that Spark reads, each with those that are wanted at the same moment.
+class SparkStaging(Together):
+    """Of tables that Spark reads.
 
     margin   so many rows of each unit more than are ever used, and those of nobody: for owners who look whether bounds
              fit. None for the copy.
     """
 
-    policy: Policy
-    scratch: Path
-    files_of: Callable[[Table], Iterable[Path]]
+    files_of: Callable[[Table], Iterable[Path]] = field(kw_only=True)
     """The files of tables that are read without Spark."""
-    progress: Progress | None = None
-    together: frozenset[str] = frozenset()
-    """Tables that are wanted at one moment."""
     key: str = ""
     """Of the hashes that choose rows; without one, a new one each time."""
     margin: int | None = None
-    _parts: dict[str, Part | SourceError] = field(default_factory=dict)
-
-    def part(self, table: Table) -> Part:
-        """The rows of a table; `SourceError` if they could not be read."""
-        if table.name not in self._parts:
-            self._read([other for other in self._wanted(table) if other.name not in self._parts])
-        held = self._parts[table.name]
-        if isinstance(held, SourceError):
-            raise held
-        return held
-
-    def _wanted(self, table: Table) -> Iterable[Table]:
-        for other in self.policy.tables.values():
-            if other.source.cluster == table.source.cluster and other.name in {table.name, *self.together}:
-                yield other
 
     def _read(self, tables: list[Table]) -> None:
         cluster, label = tables[0].source.cluster, tables[0].name
