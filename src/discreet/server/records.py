@@ -39,8 +39,14 @@ def is_open(access: Access, entry: Entry) -> bool:
 
 
 def demand_readable(access: Access, document: Any) -> None:
-    """Raise if the owner withdrew what a job remembers: its receipt begins with the number of its charge."""
-    receipt = document.get("receipt") if isinstance(document, Mapping) else None
-    number, _, _ = str(receipt or "").partition(":")
-    if number.isdecimal() and access.dataset.curator.is_withdrawn(int(number)):
+    """Raise if the owner withdrew what a job remembers: its receipts begin with the numbers of charges."""
+    numbers = {receipt.partition(":")[0] for receipt in _receipts(document)}
+    if any(number.isdecimal() and access.dataset.curator.is_withdrawn(int(number)) for number in numbers):
         raise Refused("answer-gone", "the owner withdrew this answer", "ask again")
+
+
+def _receipts(document: Mapping[str, Any]) -> list[str]:
+    """Of whatever is sent. A document that has none at these places is of an unknown kind, and is not sent."""
+    if "answers" in document:
+        return [answer["receipt"] for answer in document["answers"]]
+    return [document["model"]["fitted"]["receipt_"] if "model" in document else document["receipt"]]
