@@ -129,7 +129,8 @@ async def _performed(request: Request, access: Access, sent: requests.Body, head
         await loaded()
     line = known_line(access.dataset, access.caller, sent) if key is headers.prefer is None else None
     make = partial(Submission.of, access.dataset, access.caller, sent, key)
-    outcome = await dispatcher.begin(make, line, responses.written)
+    kept = key is not None or headers.prefer is not None
+    outcome = await dispatcher.begin(make, line, responses.written, kept=kept)
     if not isinstance(outcome, Job):
         return json_response(responses.document_sent(outcome))
     wanted = PREFERENCE.match(headers.prefer or "")

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from functools import partial
 from types import ModuleType
 from typing import Any, Final, TypeVar
+from weakref import ref
 
 from discreet.accounting.part import Part as TablePart
 from discreet.accounting.record import OWNER, Key
@@ -240,7 +241,8 @@ class Dispatcher:
         self.queue = queue
         self.free = Queue(LIGHT, at_once=1, max_ended=0, name="light", beside=queue, turn=TURN)
         self._lock = threading.RLock()
-        self._keys: dict[str, tuple[str, Job]] = {}
+        self._keys: dict[str, tuple[str, ref[Job]]] = {}
+        """What is being answered, or was a moment ago: its answer is held by the queue, and no longer than there."""
         self._stopping = False
 
     async def light(self, work: Callable[..., T], *given: Any) -> T:
@@ -265,21 +267,24 @@ class Dispatcher:
         make: Callable[[], Submission],
         line: str | None = None,
         write: Callable[[Any], Any] = lambda result: result,
+        *,
+        kept: bool = True,
     ) -> Any:
         """The same of what is made beside the event loop: what is free takes one turn there. With a `line`, which is
         that of something that is not free (`known_line`), it waits for a worker at once, which writes what came of it.
+        `kept`: whoever asks may be told the id of the job, and come for it later.
         """
         if line is not None:
-            return self.queue.submit(line, lambda: write(make().perform()))
+            return self.queue.submit(line, lambda: write(make().perform()), kept=kept)
         submission, known = await self.light(self._free, make)
         key: Key | None = submission.task.key
         if known is not None or key is None:
-            return known or self._submit(submission)
+            return known or self._submit(submission, kept=kept)
         with self._lock:
             running = self._running(key)
             if running is None:
                 running = self._submit(submission)
-                self._keys[key.name] = key.request, running
+                self._keys[key.name] = key.request, ref(running)
             return running
 
     def _free(self, make: Callable[[], Submission]) -> tuple[Submission, Any]:
@@ -294,7 +299,7 @@ class Dispatcher:
         try:
             return submission, submission.free()
         except QueryFailed:  # charged and not answered: perhaps by the same request, which came a moment before
-            _, begun = ("", None) if key is None else self._keys.get(key.name, ("", None))
+            begun = None if key is None else self._begun(key)[1]
             if begun is None:
                 raise
             return submission, begun
@@ -303,16 +308,20 @@ class Dispatcher:
         """The same request, if it is being answered already."""
         with self._lock:
             if len(self._keys) > MOST_KEYS:
-                self._keys = {name: item for name, item in self._keys.items() if not item[1].result.done()}
-            request, job = self._keys.get(key.name, ("", None))
+                self._keys = {name: item for name, item in self._keys.items() if not _is_over(item[1]())}
+            request, job = self._begun(key)
         if job is None or job.result.done():
             return None
         if request != key.request:
             raise Refused("key-reused", "this key was used for another request", "use a new key for a new question")
         return job
 
-    def _submit(self, submission: Submission) -> Job:
-        return self.queue.submit(submission.line, submission.perform)
+    def _begun(self, key: Key) -> tuple[str, Job | None]:
+        request, job = self._keys.get(key.name, ("", _gone))
+        return request, job()
+
+    def _submit(self, submission: Submission, *, kept: bool = True) -> Job:
+        return self.queue.submit(submission.line, submission.perform, kept=kept)
 
     @staticmethod
     async def wait(job: Job, seconds: float) -> bool:
@@ -345,6 +354,14 @@ class Dispatcher:
     def close(self) -> None:
         self.queue.close()
         self.free.close()
+
+
+def _gone() -> None:
+    """The job of a key that nobody has used."""
+
+
+def _is_over(job: Job | None) -> bool:
+    return job is None or job.result.done()
 
 
 async def _ended(job: Job, seconds: float | None = None) -> None:
