@@ -28,7 +28,7 @@ from discreet.server.front import learned_by
 from discreet.server.metrics import MEDIA
 from discreet.server.problems import Cancelled, response_of
 from discreet.server.queue import Job, State
-from discreet.server.records import demand_readable, is_open, own_story, story_csv
+from discreet.server.records import is_open, own_story, readable, story_csv
 from discreet.server.responses import ANSWERS, BATCHES, MODELS, RELEASES, SCORES, Confidence, Headers, Sent
 from discreet.server.responses import CSV as CSV
 from discreet.server.responses import Number as Number
@@ -39,6 +39,8 @@ from discreet.server.seeking import own_search as own_search
 
 LONGEST_WAIT: Final = 60.0
 """Seconds for which a request waits for its answer at most."""
+FEW: Final = 100
+"""Rows of an answer that are written at once: more would hold up the event loop."""
 PREFERENCE: Final = re.compile(r"respond-async(?:\s*[,;]\s*wait=(\d{1,4}))?")
 
 Wait = Annotated[float, Query(ge=0, le=LONGEST_WAIT, description="Seconds to wait for the end.")]
@@ -132,16 +134,16 @@ async def _performed(request: Request, access: Access, sent: requests.Body, head
     kept = key is not None or headers.prefer is not None
     outcome = await dispatcher.begin(make, line, responses.written, kept=kept)
     if not isinstance(outcome, Job):
-        return json_response(responses.document_sent(outcome))
+        return responses.written_response(outcome)
     wanted = PREFERENCE.match(headers.prefer or "")
     if wanted:
         await dispatcher.wait(outcome, min(float(wanted[1] or 0), LONGEST_WAIT))
-        return _standing(request, access, outcome)
+        return await _standing(request, access, outcome)
     while not await dispatcher.wait(outcome, 1.0):
         if key is None and await request.is_disconnected():  # with a key, it will be asked for again
             dispatcher.leave(outcome)
             return json_response(None)  # nobody reads it
-    return _ended(outcome, access)
+    return await _ended(request, access, outcome)
 
 
 @router.get("/datasets/{dataset}/jobs/{job}", responses=ANSWERS, tags=["asking"])
@@ -149,7 +151,7 @@ async def job_state(request: Request, access: Asking, job: JobName, wait: Wait =
     """How far a question is: its place in the queue, or its answer."""
     queued = _job(request, access, job)
     await app_state(request).dispatcher.wait(queued, wait)
-    return _standing(request, access, queued)
+    return await _standing(request, access, queued)
 
 
 @router.delete("/datasets/{dataset}/jobs/{job}", status_code=204, tags=["asking"])
@@ -166,9 +168,9 @@ def _job(request: Request, access: Access, name: str) -> Job:
     return queued
 
 
-def _standing(request: Request, access: Access, job: Job) -> Response:
+async def _standing(request: Request, access: Access, job: Job) -> Response:
     if job.result.done():
-        return _ended(job, access)
+        return await _ended(request, access, job)
     position = app_state(request).dispatcher.queue.position(job)
     state = State.RUNNING if position is None else State.QUEUED
     location = f"/api/v1/datasets/{access.dataset.name}/jobs/{job.id}"
@@ -185,16 +187,16 @@ def progress_of(job: Job) -> dict[str, Any]:
     return {"progress": {"words": seen.words, "share": share, "seconds": round(seen.seconds, 1)}}
 
 
-def _ended(job: Job, access: Access) -> Response:
+async def _ended(request: Request, access: Access, job: Job) -> Response:
     learned_by(job.context)
     failure = job.result.exception()
     if failure is None:
         result = job.result.result()
         if isinstance(result, bytes):  # of what this request began: nobody has withdrawn it yet
             return responses.written_response(result)
-        document = responses.document_sent(result)
-        demand_readable(access, document)
-        return json_response(document)
+        if not isinstance(result, Answer) or len(result.rows) > FEW:
+            return responses.written_response(await app_state(request).dispatcher.light(readable, access, result))
+        return responses.written_response(readable(access, result))
     is_cancelled = job.state is State.CANCELLED and isinstance(failure, QueryFailed)
     return response_of(Cancelled() if is_cancelled else failure)
 

@@ -271,15 +271,20 @@ class Dispatcher:
         kept: bool = True,
     ) -> Any:
         """The same of what is made beside the event loop: what is free takes one turn there. With a `line`, which is
-        that of something that is not free (`known_line`), it waits for a worker at once, which writes what came of it.
-        `kept`: whoever asks may be told the id of the job, and come for it later.
+        that of something that is not free (`known_line`), it waits for a worker at once. What came of it is written
+        there as well, beside the event loop: large answers take long. `kept`: whoever asks may be told the id of the
+        job, and come for it later, perhaps for a page: then it is not written.
         """
         if line is not None:
             return self.queue.submit(line, lambda: write(make().perform()), kept=kept)
-        submission, known = await self.light(self._free, make)
+        submission, known = await self.light(self._free, make, write)
         key: Key | None = submission.task.key
-        if known is not None or key is None:
-            return known or self._submit(submission, kept=kept)
+        if known is not None:
+            return known
+        if not kept and key is None:
+            return self.queue.submit(submission.line, lambda: write(submission.perform()), kept=False)
+        if key is None:
+            return self._submit(submission)
         with self._lock:
             running = self._running(key)
             if running is None:
@@ -287,17 +292,18 @@ class Dispatcher:
                 self._keys[key.name] = key.request, ref(running)
             return running
 
-    def _free(self, make: Callable[[], Submission]) -> tuple[Submission, Any]:
-        """What was made, with what is known or being answered already; None if it has to be charged."""
+    def _free(self, make: Callable[[], Submission], write: Callable[[Any], Any]) -> tuple[Submission, Any]:
+        """What was made, with what is known, written, or being answered already; None if it has to be charged."""
         submission = make()
         key: Key | None = submission.task.key
         running = None if key is None else self._running(key)
         if running is not None:
             return submission, running
         if submission.is_dummy:
-            return submission, submission.perform()
+            return submission, write(submission.perform())
         try:
-            return submission, submission.free()
+            known = submission.free()
+            return submission, None if known is None else write(known)
         except QueryFailed:  # charged and not answered: perhaps by the same request, which came a moment before
             begun = None if key is None else self._begun(key)[1]
             if begun is None:
@@ -320,8 +326,8 @@ class Dispatcher:
         request, job = self._keys.get(key.name, ("", _gone))
         return request, job()
 
-    def _submit(self, submission: Submission, *, kept: bool = True) -> Job:
-        return self.queue.submit(submission.line, submission.perform, kept=kept)
+    def _submit(self, submission: Submission) -> Job:
+        return self.queue.submit(submission.line, submission.perform)
 
     @staticmethod
     async def wait(job: Job, seconds: float) -> bool:

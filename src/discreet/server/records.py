@@ -13,6 +13,7 @@ from discreet.errors import Refused
 from discreet.ledger.store import ENDLESS
 from discreet.printing import csv_text
 from discreet.server.access import Access
+from discreet.server.responses import document_sent, written
 from discreet.server.seeking import own_search
 
 
@@ -38,11 +39,15 @@ def is_open(access: Access, entry: Entry) -> bool:
     return access.caller.role.sees_everybody or entry.analyst == (access.caller.analyst or OWNER)
 
 
-def demand_readable(access: Access, document: Any) -> None:
-    """Raise if the owner withdrew what a job remembers: its receipts begin with the numbers of charges."""
+def readable(access: Access, result: Any) -> bytes:
+    """What a job let out, as it is sent; refused if the owner withdrew it since: receipts begin with numbers of
+    charges.
+    """
+    document = document_sent(result)
     numbers = {receipt.partition(":")[0] for receipt in _receipts(document)}
     if any(number.isdecimal() and access.dataset.curator.is_withdrawn(int(number)) for number in numbers):
         raise Refused("answer-gone", "the owner withdrew this answer", "ask again")
+    return written(document)
 
 
 def _receipts(document: Mapping[str, Any]) -> list[str]:

@@ -9,7 +9,8 @@ from __future__ import annotations
 import asyncio
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final
 
 from discreet.errors import Problem, QueryFailed
 from discreet.server.datasets import Caller, Dataset
@@ -24,6 +25,9 @@ from discreet.server.wire.transactions import Transactions
 
 if TYPE_CHECKING:
     from discreet.server.wire.serving import Wire
+
+FEW: Final = 100
+"""Rows that are looked at on the event loop: more would hold it up."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,7 +160,8 @@ class Execution:
         question = self._asked(portal.text, portal)
         self.admit()
         answer = await self._told_where(self._outcome(question, portal), select.offset)
-        portal.rows = questions.rows_of(answer, with_errors=portal.settings.with_errors)
+        rows = partial(questions.rows_of, answer, with_errors=portal.settings.with_errors)
+        portal.rows = rows() if len(answer.rows) <= FEW else await asyncio.to_thread(rows)
         portal.tag = "SELECT"
         portal.notice = questions.notice_of(answer) if portal.settings.tells_cost else None
 

@@ -223,6 +223,7 @@ class Session:
                 if size > CHUNK:
                     self._write(b"".join(parts))
                     await self._stream.drain()
+                    await asyncio.sleep(0)  # others get their turn, however fast somebody reads
                     parts, size = [], 0
         self._write(b"".join(parts))
         if most and portal.fields is not None and not portal.is_finished:
