@@ -74,6 +74,16 @@ def test_large_answers_are_written_beside_the_event_loop(
     assert all(name.startswith("discreet-") for name in where), where
 
 
+@pytest.mark.parametrize("path", [f"{API}/answers/NUMBER", "/data/hospital/answers/NUMBER.json"])
+def test_large_answers_are_recalled_beside_the_event_loop(asked: Site, where: list[str], path: str) -> None:
+    visitor, bearer = asked.visitor("owner"), {"authorization": f"Bearer {asked.tokens['owner']}"}
+    number = visitor.post(f"{API}/query", json=MANY, headers=bearer).json()["receipt"].partition(":")[0]
+    where.clear()
+    assert len(visitor.get(path.replace("NUMBER", number), headers=bearer).json()["rows"]) > api.FEW
+    assert where
+    assert all(name.startswith("discreet-") for name in where), where
+
+
 def test_rows_are_handed_out_in_turns() -> None:
     """Over the other protocol, also to somebody who takes them as fast as they come."""
     sent, turns = list[bytes](), list[int]()

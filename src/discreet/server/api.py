@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from typing import Annotated, Any, Final
@@ -16,7 +17,7 @@ from discreet.accounting.rounding import float_up
 from discreet.answers import Answer, Preview, documents
 from discreet.answers.models import TASKS, misplaced
 from discreet.answers.saving import csv_of
-from discreet.answers.wire import answer_written, entry_written, facts_written, preview_written
+from discreet.answers.wire import entry_written, facts_written, preview_written
 from discreet.curator.curator import Curator
 from discreet.curator.state import grant_of, verify_ledger
 from discreet.errors import QueryFailed, Refused
@@ -28,7 +29,9 @@ from discreet.server.front import learned_by
 from discreet.server.metrics import MEDIA
 from discreet.server.problems import Cancelled, response_of
 from discreet.server.queue import Job, State
-from discreet.server.records import is_open, own_story, readable, story_csv
+from discreet.server.records import entry_of as entry_of
+from discreet.server.records import own_story, readable, story_csv
+from discreet.server.records import task_of as task_of
 from discreet.server.responses import ANSWERS, BATCHES, MODELS, RELEASES, SCORES, Confidence, Headers, Sent
 from discreet.server.responses import CSV as CSV
 from discreet.server.responses import Number as Number
@@ -287,16 +290,22 @@ async def budget(
 )
 async def answer_csv(request: Request, access: Anybody, number: Number) -> Response:
     """An answer as a table for spreadsheets; each noisy column is followed by the ends of its interval."""
-    answer = await app_state(request).dispatcher.light(recalled, access, number)
-    return Response(csv_of(answer), media_type=CSV)
+    text = await app_state(request).dispatcher.light(lambda: csv_of(recalled(access, number)))
+    return Response(text, media_type=CSV)
 
 
 @router.get("/datasets/{dataset}/answers/{number}", responses=returns(documents.Answer), tags=["looking"])
 @router.get("/datasets/{dataset}/answers/{number}.json", responses=returns(documents.Answer), tags=["looking"])
 async def answer(request: Request, access: Anybody, number: Number, confidence: Confidence = None) -> Response:
     """An answer that was given before, by the number of its charge. Analysts see their own."""
-    again = await app_state(request).dispatcher.light(recalled, access, number, confidence)
-    return json_response(answer_written(again))
+    return await _beside(request, recalled, access, number, confidence)
+
+
+async def _beside(request: Request, work: Callable[..., Any], *given: Any) -> Response:
+    """What is looked up, and written where it is: what is large would hold up the event loop."""
+    return responses.written_response(
+        await app_state(request).dispatcher.light(lambda: responses.written(work(*given)))
+    )
 
 
 def recalled(access: Access, number: int, confidence: float | None = None) -> Answer:
@@ -312,33 +321,32 @@ def recalled(access: Access, number: int, confidence: float | None = None) -> An
 async def model(request: Request, access: Anybody, number: Number) -> Response:
     """A model that was fitted before, by the number of its charge. Analysts see their own."""
     await loaded()
-    return json_response(await app_state(request).dispatcher.light(recalled_work, access, number, "fit"))
+    return await _beside(request, recalled_work, access, number, "fit")
 
 
 @router.get("/datasets/{dataset}/scores/{number}", responses=returns(documents.Scores), tags=["looking"])
 async def scores_again(request: Request, access: Anybody, number: Number) -> Response:
     """Scores that were computed before, by the number of their charge. Analysts see their own."""
     await loaded()
-    return json_response(await app_state(request).dispatcher.light(recalled_work, access, number, "score"))
+    return await _beside(request, recalled_work, access, number, "score")
 
 
 @router.get("/datasets/{dataset}/releases", responses=returns(documents.Entries), tags=["looking"])
 async def releases(request: Request, access: Anybody) -> Response:
     """The charges of releases, oldest first. Owners and auditors see all of them, analysts their own."""
-    entries = await app_state(request).dispatcher.light(own_releases, access)
-    return json_response({"entries": [entry_written(entry) for entry in entries]})
+    return await _beside(request, lambda: _listed(own_releases(access)))
 
 
 @router.get("/datasets/{dataset}/releases/{number}", responses=returns(documents.Release), tags=["looking"])
 async def release_again(request: Request, access: Anybody, number: Number) -> Response:
     """What was published before, by the number of its charge. Analysts see their own."""
-    return json_response(await app_state(request).dispatcher.light(recalled_work, access, number, "release"))
+    return await _beside(request, recalled_work, access, number, "release")
 
 
 @router.get("/datasets/{dataset}/batches/{number}", responses=returns(documents.Batch), tags=["looking"])
 async def batch_again(request: Request, access: Anybody, number: Number, confidence: Confidence = None) -> Response:
     """The answers of a batch that were given before, by the number of its charge. Analysts see their own."""
-    return json_response(await app_state(request).dispatcher.light(recalled_work, access, number, "batch", confidence))
+    return await _beside(request, recalled_work, access, number, "batch", confidence)
 
 
 def recalled_work(access: Access, number: int, task: str, confidence: float | None = None) -> Any:
@@ -358,22 +366,6 @@ def own_releases(access: Access) -> list[Entry]:
     return [entry for entry in access.dataset.curator.entries(search) if task_of(entry) == "release"]
 
 
-def task_of(entry: Entry) -> str:
-    """The kind of task that a charge is of; empty for a query."""
-    return str(entry.call.get("task", ""))
-
-
-def entry_of(access: Access, number: int) -> Entry:
-    """A charge that the caller may see."""
-    entry = access.dataset.curator.entry(number)
-    if entry is None or not is_open(access, entry):
-        of_yours = "" if access.caller.role.sees_everybody else " of yours"
-        raise Refused(
-            "unknown-answer", f"no charge{of_yours} has this number", "see the ledger for the charges that were"
-        )
-    return entry
-
-
 # the ledger
 
 
@@ -389,8 +381,11 @@ async def ledger(
     """The charges, oldest first unless told otherwise. Owners and auditors see all of them, analysts their own."""
     curator, search = access.dataset.curator, sought.of(access)
     page = partial(curator.latest, offset=offset) if newest else curator.entries
-    entries = await app_state(request).dispatcher.light(partial(page, search, limit=limit))
-    return json_response({"entries": [entry_written(entry) for entry in entries]})
+    return await _beside(request, lambda: _listed(page(search, limit=limit)))
+
+
+def _listed(entries: list[Entry]) -> dict[str, Any]:
+    return {"entries": [entry_written(entry) for entry in entries]}
 
 
 @router.get("/datasets/{dataset}/ledger/count", responses=returns(documents.Count), tags=["the ledger"])
@@ -406,8 +401,7 @@ async def events(request: Request, access: Anybody) -> Response:
 
     Owners and auditors see all of it, analysts what is about everybody or about them.
     """
-    lines = await app_state(request).dispatcher.light(own_story, access)
-    return json_response({"events": [line.document() for line in lines]})
+    return await _beside(request, lambda: {"events": [line.document() for line in own_story(access)]})
 
 
 @router.get(

@@ -39,6 +39,22 @@ def is_open(access: Access, entry: Entry) -> bool:
     return access.caller.role.sees_everybody or entry.analyst == (access.caller.analyst or OWNER)
 
 
+def task_of(entry: Entry) -> str:
+    """The kind of task that a charge is of; empty for a query."""
+    return str(entry.call.get("task", ""))
+
+
+def entry_of(access: Access, number: int) -> Entry:
+    """A charge that the caller may see."""
+    entry = access.dataset.curator.entry(number)
+    if entry is None or not is_open(access, entry):
+        of_yours = "" if access.caller.role.sees_everybody else " of yours"
+        raise Refused(
+            "unknown-answer", f"no charge{of_yours} has this number", "see the ledger for the charges that were"
+        )
+    return entry
+
+
 def readable(access: Access, result: Any) -> bytes:
     """What a job let out, as it is sent; refused if the owner withdrew it since: receipts begin with numbers of
     charges.
