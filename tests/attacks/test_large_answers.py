@@ -16,11 +16,12 @@ import pytest
 
 from discreet.answers import Answer
 from discreet.server import api, records, responses
-from discreet.server.wire import types
+from discreet.server.wire import session, types
+from discreet.server.wire.execution import Execution
 from discreet.server.wire.portals import Held, Portal, Prepared
 from discreet.server.wire.session import CHUNK, Session
 from discreet.server.wire.settings import Settings
-from discreet.server.wire.statements import Select
+from discreet.server.wire.statements import Select, statements
 from discreet.server.wire.transactions import Transactions
 from tests.server.running import build, until
 from tests.server.visitor import Site, site
@@ -84,8 +85,9 @@ def test_large_answers_are_recalled_beside_the_event_loop(asked: Site, where: li
     assert all(name.startswith("discreet-") for name in where), where
 
 
-def test_rows_are_handed_out_in_turns() -> None:
+def test_rows_are_handed_out_in_turns(monkeypatch: pytest.MonkeyPatch) -> None:
     """Over the other protocol, also to somebody who takes them as fast as they come."""
+    monkeypatch.setattr(session, "LONGEST", -1.0)
     sent, turns = list[bytes](), list[int]()
 
     async def taken() -> None: ...
@@ -97,13 +99,14 @@ def test_rows_are_handed_out_in_turns() -> None:
 
     async def handed_out() -> None:
         stream: Any = SimpleNamespace(write=sent.append, drain=taken)
-        session = Session(stream, SimpleNamespace(held=Held()), Transactions(Settings(user="x")))  # type: ignore[arg-type]
+        execution: Any = SimpleNamespace(held=Held())
+        server = Session(stream, execution, Transactions(Settings(user="x")))
         select = Select("SELECT 1", 0)
         portal = Portal(Prepared("SELECT 1", select, ()), Settings(user="x"), tag="SELECT")
         portal.fields, portal.rows = (types.field("n", types.INT8),), [(number,) for number in range(50_000)]
         watching = asyncio.create_task(others())
         await asyncio.sleep(0)
-        await session._hand_out(portal, 0)
+        await server._hand_out(portal, 0)
         watching.cancel()
         turns.append(sum(map(len, sent)))
 
@@ -111,3 +114,26 @@ def test_rows_are_handed_out_in_turns() -> None:
     steps = [after - before for before, after in pairwise(turns)]
     assert sum(map(len, sent)) > 5 * CHUNK
     assert max(steps) < 2 * CHUNK
+
+
+@pytest.mark.parametrize("text", ["SHOW ALL", "BEGIN", "SET application_name = 'x'"])
+@pytest.mark.parametrize("described", [False, True])
+def test_what_is_done_again_with_a_statement_counts_as_a_request(
+    monkeypatch: pytest.MonkeyPatch, text: str, *, described: bool
+) -> None:
+    """The attack: to parse once, and to execute ten thousand times a second what is made on the event loop."""
+    counted = list[int]()
+    monkeypatch.setattr(Execution, "admit", lambda _: counted.append(1))
+    nobody: Any = SimpleNamespace(token="", dataset=None, caller=None, process=1)
+    execution = Execution(nobody, nobody, nobody, Transactions(Settings(user="x")))
+    prepared = Prepared(text, statements(text)[0], ())
+
+    async def executed() -> None:
+        for _ in range(4):
+            portal = Portal(prepared, Settings(user="x"))
+            if described:
+                await execution.fields(portal)
+            await execution.run(portal)
+
+    asyncio.run(executed())
+    assert len(counted) == 3  # the first is what was parsed
