@@ -87,7 +87,7 @@ def test_large_answers_are_recalled_beside_the_event_loop(asked: Site, where: li
 
 def test_rows_are_handed_out_in_turns(monkeypatch: pytest.MonkeyPatch) -> None:
     """Over the other protocol, also to somebody who takes them as fast as they come."""
-    monkeypatch.setattr(session, "LONGEST", -1.0)
+    monkeypatch.setattr(session, "TURN_SECONDS", -1.0)
     sent, turns = list[bytes](), list[int]()
 
     async def taken() -> None: ...

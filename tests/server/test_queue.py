@@ -202,7 +202,7 @@ def test_nobody_fills_the_memory_with_what_ended_or_pushes_out_that_of_others(mo
 
 def test_what_nobody_can_come_for_is_not_kept() -> None:
     queue = Queue(1)
-    jobs = [queue.submit("a", lambda: 42, kept=kept) for kept in (False, True)]
+    jobs = [queue.submit("a", lambda: 42, is_fetched=each) for each in (False, True)]
     assert [job.result.result(SOON) for job in jobs] == [42, 42]
     assert until(lambda: not queue._jobs)
     assert [queue.find(job.id, "a") for job in jobs] == [None, jobs[1]]

@@ -134,8 +134,8 @@ async def _performed(request: Request, access: Access, sent: requests.Body, head
         await loaded()
     line = known_line(access.dataset, access.caller, sent) if key is headers.prefer is None else None
     make = partial(Submission.of, access.dataset, access.caller, sent, key)
-    kept = key is not None or headers.prefer is not None
-    outcome = await dispatcher.begin(make, line, responses.written, kept=kept)
+    is_fetched = key is not None or headers.prefer is not None
+    outcome = await dispatcher.begin(make, line, responses.written, is_fetched=is_fetched)
     if not isinstance(outcome, Job):
         return responses.written_response(outcome)
     wanted = PREFERENCE.match(headers.prefer or "")

@@ -268,21 +268,21 @@ class Dispatcher:
         line: str | None = None,
         write: Callable[[Any], Any] = lambda result: result,
         *,
-        kept: bool = True,
+        is_fetched: bool = True,
     ) -> Any:
         """The same of what is made beside the event loop: what is free takes one turn there. With a `line`, which is
         that of something that is not free (`known_line`), it waits for a worker at once. What came of it is written
-        there as well, beside the event loop: large answers take long. `kept`: whoever asks may be told the id of the
-        job, and come for it later, perhaps for a page: then it is not written.
+        there as well, beside the event loop: large answers take long. `is_fetched`: whoever asks may be told the id of
+        the job, and come for it later, perhaps for a page: then it is not written.
         """
         if line is not None:
-            return self.queue.submit(line, lambda: write(make().perform()), kept=kept)
+            return self.queue.submit(line, lambda: write(make().perform()), is_fetched=is_fetched)
         submission, known = await self.light(self._free, make, write)
         key: Key | None = submission.task.key
         if known is not None:
             return known
-        if not kept and key is None:
-            return self.queue.submit(submission.line, lambda: write(submission.perform()), kept=False)
+        if not is_fetched and key is None:
+            return self.queue.submit(submission.line, lambda: write(submission.perform()), is_fetched=False)
         if key is None:
             return self._submit(submission)
         with self._lock:

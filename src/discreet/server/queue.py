@@ -65,7 +65,7 @@ class Job:
     ended: float = math.inf
     late: bool = False
     """It was stopped because it took too long."""
-    kept: bool = True
+    is_fetched: bool = True
     """Whether somebody may come for it by its id."""
     context: Context = field(default_factory=copy_context)
     """Of whoever sent it: its log line, and what is traced."""
@@ -151,9 +151,9 @@ class Queue:
         for worker in self._workers:
             worker.start()
 
-    def submit(self, caller: str, work: Callable[[], Any], *, kept: bool = True) -> Job:
-        """Let a question wait for its turn. Not `kept`, it is forgotten at its end: nobody is told its id."""
-        job = Job(caller, work, kept=kept)
+    def submit(self, caller: str, work: Callable[[], Any], *, is_fetched: bool = True) -> Job:
+        """Let a question wait for its turn. Not `is_fetched`, it is forgotten at its end: nobody is told its id."""
+        job = Job(caller, work, is_fetched=is_fetched)
         with self._changed:
             self._forget()
             line = self._lines.get(job.line, ())
@@ -328,7 +328,7 @@ class Queue:
         """Apart from those that wait or run, so that what ended is in the order of its end."""
         with self._changed:
             del self._jobs[job.id]
-            if job.kept:
+            if job.is_fetched:
                 self._ended[job.id] = job
                 own = self._ended_of.setdefault(job.line, deque())
                 own.append(job.id)

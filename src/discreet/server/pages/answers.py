@@ -76,11 +76,11 @@ def _is_long(answer: Answer) -> bool:
 async def answer_json(page_access: Anybody, number: Number) -> Response:
     light, access = page_access.dispatcher.light, page_access.access
 
-    def found() -> Any:
+    def document() -> Any:
         is_batch = task_of(entry_of(access, number)) == "batch"
         return recalled_work(access, number, "batch") if is_batch else recalled(access, number)
 
-    return written_response(await light(lambda: written(found())))
+    return written_response(await light(lambda: written(document())))
 
 
 @router.get("/{number}.csv")

@@ -37,7 +37,7 @@ from discreet.server.wire.stream import Ended, Stream
 from discreet.server.wire.transactions import Transactions
 
 CHUNK: Final = 2**16
-LONGEST: Final = 0.001
+TURN_SECONDS: Final = 0.001
 """Seconds after which others get their turn, however fast somebody sends."""
 MAX_PARAMETERS: Final = 1000
 
@@ -75,7 +75,7 @@ class Session:
 
     async def _give_way(self) -> None:
         """Let others have their turn, if this one has lasted: some messages and statements count as no request."""
-        if time.monotonic() - self._began > LONGEST:
+        if time.monotonic() - self._began > TURN_SECONDS:
             await asyncio.sleep(0)
             self._began = time.monotonic()
 
