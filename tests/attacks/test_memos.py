@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 import discreet
+from discreet.curator import curator as module
 from discreet.curator.curator import Curator
 from discreet.curator.state import withdraw
 from discreet.errors import Refused
@@ -176,6 +177,22 @@ def test_ever_new_keys_fill_no_memory_and_failures_are_not_held() -> None:
     with pytest.raises(ValueError, match="not now"):
         memo.once("key", fail)
     assert memo.once("key", lambda: 7) == 7
+
+
+def test_ever_new_texts_fill_no_memory(curator: Curator, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Previews are free. A thousand plans of texts that are as long as they may be took seven gigabytes."""
+    counts = "SELECT COUNT(*) AS n FROM patients WHERE age IN ({})"
+    texts = [counts.format(", ".join(map(str, range(many, 30)))) for many in range(12)]
+    monkeypatch.setattr(module, "MOST_LETTERS", 5 * len(texts[0]))
+    for text in texts:
+        assert not curator.has_planned(text)
+        curator.preview(text, epsilon=0.1)
+        assert curator.has_planned(text)
+        assert sum(map(curator.has_planned, texts)) <= 7
+    monkeypatch.setattr(module, "MOST_PLANS", 3)
+    for text in texts:
+        curator.preview(text, epsilon=0.1)
+        assert sum(map(curator.has_planned, texts)) <= 3
 
 
 def test_intervals_of_new_answers_are_those_of_their_noise_and_confidence(curator: Curator) -> None:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager
 from http.client import HTTPConnection
+from pathlib import Path
 from typing import Any
 
 import httpx
@@ -19,9 +21,11 @@ from discreet.curator.state import ledger_path
 from discreet.errors import QueryFailed
 from discreet.ledger import verify
 from discreet.policy import read
+from discreet.server import queue as queues
 from discreet.server.dispatch import Dispatcher, Submission
-from discreet.server.queue import Queue
+from discreet.server.queue import Job, Queue
 from tests.server.running import HELD, RIGGED, Running, build, serving, until
+from tests.server.visitor import site
 
 QUESTION = {"sql": "SELECT COUNT(*) FROM patients", "epsilon": 0.1, "fresh": True}
 
@@ -211,3 +215,27 @@ def test_after_kill_9_nothing_is_charged_again(tmp_path_factory: pytest.TempPath
         assert ask(client, "a new request").status_code == 200
         report = verify(ledger_path(read(policy)), [answered["receipt"]])
         assert (report.sound, report.charges) == (True, 3)
+
+
+def test_a_key_holds_no_answer_longer_than_its_job_is_remembered(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Clients send one with each request, and answers may have megabytes: ten thousand of them were held for ever."""
+    with site(build(tmp_path, patients=20)) as made:
+        visitor, dispatcher = made.visitor(), made.app.state.app_state.dispatcher
+        bearer = {"authorization": f"Bearer {made.tokens['finance']}", "idempotency-key": "once"}
+
+        def sent() -> dict[str, Any]:
+            answer: dict[str, Any] = visitor.post(
+                "/api/v1/datasets/hospital/query", json=QUESTION, headers=bearer
+            ).json()
+            return answer
+
+        first = sent()
+        assert until(lambda: not dispatcher.queue._jobs)
+        monkeypatch.setattr(queues, "REMEMBERED", -1.0)
+        assert dispatcher.queue.find("", "") is None  # whoever looks drops what is too old
+        gc.collect()
+        jobs = [each for each in gc.get_objects() if type(each) is Job]
+        assert not [each for each in jobs if each.caller.startswith("hospital/")]
+        assert (sent()["receipt"], first["cached"]) == (first["receipt"], False)

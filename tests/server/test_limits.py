@@ -147,6 +147,18 @@ def test_a_huge_body_in_chunks_is_refused(server: Running) -> None:
     assert talk(server, head.encode(), *[chunk] * 17).startswith(b"HTTP/1.1 413")
 
 
+def test_a_length_that_is_said_in_two_ways_ends_the_connection(server: Running) -> None:
+    """Smuggling: what follows may be part of this request for whoever passed it on, and is answered as nobody's."""
+    ask = b"GET /api/v1/health HTTP/1.1\r\nhost: localhost\r\n\r\n"
+    lengths = (b"content-length: %d\r\n" % (5 + len(ask)), b"transfer-encoding: chunked\r\n")
+    for said in (lengths, lengths[::-1]):
+        head = b"POST %s HTTP/1.1\r\nhost: localhost\r\n%s\r\n" % (QUERY.encode(), b"".join(said))
+        answered = talk(server, head + b"0\r\n\r\n" + ask)
+        assert answered.count(b"HTTP/1.1") == 1
+        assert answered.startswith(b"HTTP/1.1 422")
+        assert b"in two ways" in answered
+
+
 def test_huge_headers_are_refused(server: Running) -> None:
     said = talk(server, b"GET /api/v1/health HTTP/1.1\r\nhost: localhost\r\nx: " + b"x" * 2**18)
     assert said.startswith((b"HTTP/1.1 400", b"HTTP/1.1 431")) or said == b""

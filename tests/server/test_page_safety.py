@@ -204,6 +204,17 @@ def test_sessions_grow_old_and_are_not_too_many(hospital: Site, monkeypatch: pyt
     assert later.get("/").status_code == 303
 
 
+def test_who_signs_in_again_and_again_ends_no_session_of_others(
+    hospital: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Right tokens are not counted, so that as many sessions begin as somebody wants."""
+    monkeypatch.setattr(module, "MAX_SESSIONS", 20)
+    monkeypatch.setattr(module, "MOST_OF_ONE", 3)
+    owner, first = hospital.visitor(OWNER), hospital.visitor("finance")
+    latest = [hospital.visitor("finance") for _ in range(25)][-3:]
+    assert [visitor.get("/").status_code for visitor in (owner, first, *latest)] == [200, 303, 200, 200, 200]
+
+
 def test_a_wrong_token_signs_nobody_in(hospital: Site) -> None:
     for wrong in ("", "x", hospital.tokens[OWNER][:-1], "é" * 300, "\0", hospital.tokens[OWNER] + "0" * 300):
         found = hospital.visitor().post("/sign-in", {"token": wrong})

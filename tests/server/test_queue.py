@@ -183,6 +183,32 @@ def test_of_many_that_ended_only_the_latest_are_kept(monkeypatch: pytest.MonkeyP
         assert len(room.queue._jobs) + len(room.queue._ended) <= 7
 
 
+def test_nobody_fills_the_memory_with_what_ended_or_pushes_out_that_of_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "ENDED_OF_ONE", 5)
+    queue, heavy = Queue(1), list[Job]()
+    others = queue.submit("a/b", lambda: 42)
+    for number in range(20):
+        heavy.append(queue.submit(f"{'xy'[number % 2]}/c", lambda: 42))
+        heavy[-1].result.result(SOON)
+    assert until(lambda: not queue._jobs)
+    assert [job for job in heavy if queue.find(job.id, job.caller)] == heavy[-5:]
+    assert queue.find(others.id, "a/b") is others
+    monkeypatch.setattr(module, "REMEMBERED", -1.0)
+    assert queue.find(others.id, "a/b") is None
+    assert not queue._ended
+    assert not queue._ended_of
+    queue.close()
+
+
+def test_what_nobody_can_come_for_is_not_kept() -> None:
+    queue = Queue(1)
+    jobs = [queue.submit("a", lambda: 42, is_fetched=each) for each in (False, True)]
+    assert [job.result.result(SOON) for job in jobs] == [42, 42]
+    assert until(lambda: not queue._jobs)
+    assert [queue.find(job.id, "a") for job in jobs] == [None, jobs[1]]
+    queue.close()
+
+
 def test_closing_ends_everything() -> None:
     with held() as room:
         waits = room.ask("a")

@@ -48,6 +48,8 @@ if TYPE_CHECKING:
 
 Shown = TypeVar("Shown")
 Found = TypeVar("Found")
+MOST_PLANS, MOST_LETTERS = 1000, 500_000
+"""That are held, and of all their texts: a plan takes some two hundred times its text."""
 
 
 class Curator(Asks):
@@ -83,8 +85,8 @@ class Curator(Asks):
         self._given = engine
         self._scratch: Scratch | None = None
         self._plans: dict[object, Plan] = {}
-        self._planned = 0
-        """The data version of the last of them."""
+        self._planned = self._letters = 0
+        """The data version of the last of them, and the letters of their texts: no fewer than they have."""
         self._digest = fingerprint(policy)
         self._bounds = Index(policy.state / FOLDER if engine is None else None)
 
@@ -360,8 +362,10 @@ class Curator(Asks):
             if public.schemas:
                 planned = replace(planned, schemas=public.schemas)
             if key is not None:
-                if len(self._plans) > 1000:
+                if self._letters + len(call.sql) > MOST_LETTERS or len(self._plans) >= MOST_PLANS:
                     self._plans.clear()
+                    self._letters = 0
+                self._letters += len(call.sql)
                 self._plans[key], self._planned = planned, version
         return planned
 

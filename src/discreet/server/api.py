@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from typing import Annotated, Any, Final
@@ -16,7 +17,7 @@ from discreet.accounting.rounding import float_up
 from discreet.answers import Answer, Preview, documents
 from discreet.answers.models import TASKS, misplaced
 from discreet.answers.saving import csv_of
-from discreet.answers.wire import answer_written, entry_written, facts_written, preview_written
+from discreet.answers.wire import entry_written, facts_written, preview_written
 from discreet.curator.curator import Curator
 from discreet.curator.state import grant_of, verify_ledger
 from discreet.errors import QueryFailed, Refused
@@ -28,7 +29,9 @@ from discreet.server.front import learned_by
 from discreet.server.metrics import MEDIA
 from discreet.server.problems import Cancelled, response_of
 from discreet.server.queue import Job, State
-from discreet.server.records import demand_readable, is_open, own_story, story_csv
+from discreet.server.records import entry_of as entry_of
+from discreet.server.records import own_story, readable, story_csv
+from discreet.server.records import task_of as task_of
 from discreet.server.responses import ANSWERS, BATCHES, MODELS, RELEASES, SCORES, Confidence, Headers, Sent
 from discreet.server.responses import CSV as CSV
 from discreet.server.responses import Number as Number
@@ -39,6 +42,8 @@ from discreet.server.seeking import own_search as own_search
 
 LONGEST_WAIT: Final = 60.0
 """Seconds for which a request waits for its answer at most."""
+FEW: Final = 100
+"""Rows of an answer that are written at once: more would hold up the event loop."""
 PREFERENCE: Final = re.compile(r"respond-async(?:\s*[,;]\s*wait=(\d{1,4}))?")
 
 Wait = Annotated[float, Query(ge=0, le=LONGEST_WAIT, description="Seconds to wait for the end.")]
@@ -129,18 +134,19 @@ async def _performed(request: Request, access: Access, sent: requests.Body, head
         await loaded()
     line = known_line(access.dataset, access.caller, sent) if key is headers.prefer is None else None
     make = partial(Submission.of, access.dataset, access.caller, sent, key)
-    outcome = await dispatcher.begin(make, line, responses.written)
+    is_fetched = key is not None or headers.prefer is not None
+    outcome = await dispatcher.begin(make, line, responses.written, is_fetched=is_fetched)
     if not isinstance(outcome, Job):
-        return json_response(responses.document_sent(outcome))
+        return responses.written_response(outcome)
     wanted = PREFERENCE.match(headers.prefer or "")
     if wanted:
         await dispatcher.wait(outcome, min(float(wanted[1] or 0), LONGEST_WAIT))
-        return _standing(request, access, outcome)
+        return await _standing(request, access, outcome)
     while not await dispatcher.wait(outcome, 1.0):
         if key is None and await request.is_disconnected():  # with a key, it will be asked for again
             dispatcher.leave(outcome)
             return json_response(None)  # nobody reads it
-    return _ended(outcome, access)
+    return await _ended(request, access, outcome)
 
 
 @router.get("/datasets/{dataset}/jobs/{job}", responses=ANSWERS, tags=["asking"])
@@ -148,7 +154,7 @@ async def job_state(request: Request, access: Asking, job: JobName, wait: Wait =
     """How far a question is: its place in the queue, or its answer."""
     queued = _job(request, access, job)
     await app_state(request).dispatcher.wait(queued, wait)
-    return _standing(request, access, queued)
+    return await _standing(request, access, queued)
 
 
 @router.delete("/datasets/{dataset}/jobs/{job}", status_code=204, tags=["asking"])
@@ -165,9 +171,9 @@ def _job(request: Request, access: Access, name: str) -> Job:
     return queued
 
 
-def _standing(request: Request, access: Access, job: Job) -> Response:
+async def _standing(request: Request, access: Access, job: Job) -> Response:
     if job.result.done():
-        return _ended(job, access)
+        return await _ended(request, access, job)
     position = app_state(request).dispatcher.queue.position(job)
     state = State.RUNNING if position is None else State.QUEUED
     location = f"/api/v1/datasets/{access.dataset.name}/jobs/{job.id}"
@@ -184,16 +190,16 @@ def progress_of(job: Job) -> dict[str, Any]:
     return {"progress": {"words": seen.words, "share": share, "seconds": round(seen.seconds, 1)}}
 
 
-def _ended(job: Job, access: Access) -> Response:
+async def _ended(request: Request, access: Access, job: Job) -> Response:
     learned_by(job.context)
     failure = job.result.exception()
     if failure is None:
         result = job.result.result()
         if isinstance(result, bytes):  # of what this request began: nobody has withdrawn it yet
             return responses.written_response(result)
-        document = responses.document_sent(result)
-        demand_readable(access, document)
-        return json_response(document)
+        if not isinstance(result, Answer) or len(result.rows) > FEW:
+            return responses.written_response(await app_state(request).dispatcher.light(readable, access, result))
+        return responses.written_response(readable(access, result))
     is_cancelled = job.state is State.CANCELLED and isinstance(failure, QueryFailed)
     return response_of(Cancelled() if is_cancelled else failure)
 
@@ -284,16 +290,22 @@ async def budget(
 )
 async def answer_csv(request: Request, access: Anybody, number: Number) -> Response:
     """An answer as a table for spreadsheets; each noisy column is followed by the ends of its interval."""
-    answer = await app_state(request).dispatcher.light(recalled, access, number)
-    return Response(csv_of(answer), media_type=CSV)
+    text = await app_state(request).dispatcher.light(lambda: csv_of(recalled(access, number)))
+    return Response(text, media_type=CSV)
 
 
 @router.get("/datasets/{dataset}/answers/{number}", responses=returns(documents.Answer), tags=["looking"])
 @router.get("/datasets/{dataset}/answers/{number}.json", responses=returns(documents.Answer), tags=["looking"])
 async def answer(request: Request, access: Anybody, number: Number, confidence: Confidence = None) -> Response:
     """An answer that was given before, by the number of its charge. Analysts see their own."""
-    again = await app_state(request).dispatcher.light(recalled, access, number, confidence)
-    return json_response(answer_written(again))
+    return await _beside(request, recalled, access, number, confidence)
+
+
+async def _beside(request: Request, work: Callable[..., Any], *given: Any) -> Response:
+    """What is looked up, and written where it is: what is large would hold up the event loop."""
+    return responses.written_response(
+        await app_state(request).dispatcher.light(lambda: responses.written(work(*given)))
+    )
 
 
 def recalled(access: Access, number: int, confidence: float | None = None) -> Answer:
@@ -309,33 +321,32 @@ def recalled(access: Access, number: int, confidence: float | None = None) -> An
 async def model(request: Request, access: Anybody, number: Number) -> Response:
     """A model that was fitted before, by the number of its charge. Analysts see their own."""
     await loaded()
-    return json_response(await app_state(request).dispatcher.light(recalled_work, access, number, "fit"))
+    return await _beside(request, recalled_work, access, number, "fit")
 
 
 @router.get("/datasets/{dataset}/scores/{number}", responses=returns(documents.Scores), tags=["looking"])
 async def scores_again(request: Request, access: Anybody, number: Number) -> Response:
     """Scores that were computed before, by the number of their charge. Analysts see their own."""
     await loaded()
-    return json_response(await app_state(request).dispatcher.light(recalled_work, access, number, "score"))
+    return await _beside(request, recalled_work, access, number, "score")
 
 
 @router.get("/datasets/{dataset}/releases", responses=returns(documents.Entries), tags=["looking"])
 async def releases(request: Request, access: Anybody) -> Response:
     """The charges of releases, oldest first. Owners and auditors see all of them, analysts their own."""
-    entries = await app_state(request).dispatcher.light(own_releases, access)
-    return json_response({"entries": [entry_written(entry) for entry in entries]})
+    return await _beside(request, lambda: _listed(own_releases(access)))
 
 
 @router.get("/datasets/{dataset}/releases/{number}", responses=returns(documents.Release), tags=["looking"])
 async def release_again(request: Request, access: Anybody, number: Number) -> Response:
     """What was published before, by the number of its charge. Analysts see their own."""
-    return json_response(await app_state(request).dispatcher.light(recalled_work, access, number, "release"))
+    return await _beside(request, recalled_work, access, number, "release")
 
 
 @router.get("/datasets/{dataset}/batches/{number}", responses=returns(documents.Batch), tags=["looking"])
 async def batch_again(request: Request, access: Anybody, number: Number, confidence: Confidence = None) -> Response:
     """The answers of a batch that were given before, by the number of its charge. Analysts see their own."""
-    return json_response(await app_state(request).dispatcher.light(recalled_work, access, number, "batch", confidence))
+    return await _beside(request, recalled_work, access, number, "batch", confidence)
 
 
 def recalled_work(access: Access, number: int, task: str, confidence: float | None = None) -> Any:
@@ -355,22 +366,6 @@ def own_releases(access: Access) -> list[Entry]:
     return [entry for entry in access.dataset.curator.entries(search) if task_of(entry) == "release"]
 
 
-def task_of(entry: Entry) -> str:
-    """The kind of task that a charge is of; empty for a query."""
-    return str(entry.call.get("task", ""))
-
-
-def entry_of(access: Access, number: int) -> Entry:
-    """A charge that the caller may see."""
-    entry = access.dataset.curator.entry(number)
-    if entry is None or not is_open(access, entry):
-        of_yours = "" if access.caller.role.sees_everybody else " of yours"
-        raise Refused(
-            "unknown-answer", f"no charge{of_yours} has this number", "see the ledger for the charges that were"
-        )
-    return entry
-
-
 # the ledger
 
 
@@ -386,8 +381,11 @@ async def ledger(
     """The charges, oldest first unless told otherwise. Owners and auditors see all of them, analysts their own."""
     curator, search = access.dataset.curator, sought.of(access)
     page = partial(curator.latest, offset=offset) if newest else curator.entries
-    entries = await app_state(request).dispatcher.light(partial(page, search, limit=limit))
-    return json_response({"entries": [entry_written(entry) for entry in entries]})
+    return await _beside(request, lambda: _listed(page(search, limit=limit)))
+
+
+def _listed(entries: list[Entry]) -> dict[str, Any]:
+    return {"entries": [entry_written(entry) for entry in entries]}
 
 
 @router.get("/datasets/{dataset}/ledger/count", responses=returns(documents.Count), tags=["the ledger"])
@@ -403,8 +401,7 @@ async def events(request: Request, access: Anybody) -> Response:
 
     Owners and auditors see all of it, analysts what is about everybody or about them.
     """
-    lines = await app_state(request).dispatcher.light(own_story, access)
-    return json_response({"events": [line.document() for line in lines]})
+    return await _beside(request, lambda: {"events": [line.document() for line in own_story(access)]})
 
 
 @router.get(

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from functools import partial
 from types import ModuleType
 from typing import Any, Final, TypeVar
+from weakref import ref
 
 from discreet.accounting.part import Part as TablePart
 from discreet.accounting.record import OWNER, Key
@@ -240,7 +241,8 @@ class Dispatcher:
         self.queue = queue
         self.free = Queue(LIGHT, at_once=1, max_ended=0, name="light", beside=queue, turn=TURN)
         self._lock = threading.RLock()
-        self._keys: dict[str, tuple[str, Job]] = {}
+        self._keys: dict[str, tuple[str, ref[Job]]] = {}
+        """What is being answered, or was a moment ago: its answer is held by the queue, and no longer than there."""
         self._stopping = False
 
     async def light(self, work: Callable[..., T], *given: Any) -> T:
@@ -265,36 +267,45 @@ class Dispatcher:
         make: Callable[[], Submission],
         line: str | None = None,
         write: Callable[[Any], Any] = lambda result: result,
+        *,
+        is_fetched: bool = True,
     ) -> Any:
         """The same of what is made beside the event loop: what is free takes one turn there. With a `line`, which is
-        that of something that is not free (`known_line`), it waits for a worker at once, which writes what came of it.
+        that of something that is not free (`known_line`), it waits for a worker at once. What came of it is written
+        there as well, beside the event loop: large answers take long. `is_fetched`: whoever asks may be told the id of
+        the job, and come for it later, perhaps for a page: then it is not written.
         """
         if line is not None:
-            return self.queue.submit(line, lambda: write(make().perform()))
-        submission, known = await self.light(self._free, make)
+            return self.queue.submit(line, lambda: write(make().perform()), is_fetched=is_fetched)
+        submission, known = await self.light(self._free, make, write)
         key: Key | None = submission.task.key
-        if known is not None or key is None:
-            return known or self._submit(submission)
+        if known is not None:
+            return known
+        if not is_fetched and key is None:
+            return self.queue.submit(submission.line, lambda: write(submission.perform()), is_fetched=False)
+        if key is None:
+            return self._submit(submission)
         with self._lock:
             running = self._running(key)
             if running is None:
                 running = self._submit(submission)
-                self._keys[key.name] = key.request, running
+                self._keys[key.name] = key.request, ref(running)
             return running
 
-    def _free(self, make: Callable[[], Submission]) -> tuple[Submission, Any]:
-        """What was made, with what is known or being answered already; None if it has to be charged."""
+    def _free(self, make: Callable[[], Submission], write: Callable[[Any], Any]) -> tuple[Submission, Any]:
+        """What was made, with what is known, written, or being answered already; None if it has to be charged."""
         submission = make()
         key: Key | None = submission.task.key
         running = None if key is None else self._running(key)
         if running is not None:
             return submission, running
         if submission.is_dummy:
-            return submission, submission.perform()
+            return submission, write(submission.perform())
         try:
-            return submission, submission.free()
+            known = submission.free()
+            return submission, None if known is None else write(known)
         except QueryFailed:  # charged and not answered: perhaps by the same request, which came a moment before
-            _, begun = ("", None) if key is None else self._keys.get(key.name, ("", None))
+            begun = None if key is None else self._begun(key)[1]
             if begun is None:
                 raise
             return submission, begun
@@ -303,13 +314,17 @@ class Dispatcher:
         """The same request, if it is being answered already."""
         with self._lock:
             if len(self._keys) > MOST_KEYS:
-                self._keys = {name: item for name, item in self._keys.items() if not item[1].result.done()}
-            request, job = self._keys.get(key.name, ("", None))
+                self._keys = {name: item for name, item in self._keys.items() if not _is_over(item[1]())}
+            request, job = self._begun(key)
         if job is None or job.result.done():
             return None
         if request != key.request:
             raise Refused("key-reused", "this key was used for another request", "use a new key for a new question")
         return job
+
+    def _begun(self, key: Key) -> tuple[str, Job | None]:
+        request, job = self._keys.get(key.name, ("", _gone))
+        return request, job()
 
     def _submit(self, submission: Submission) -> Job:
         return self.queue.submit(submission.line, submission.perform)
@@ -345,6 +360,14 @@ class Dispatcher:
     def close(self) -> None:
         self.queue.close()
         self.free.close()
+
+
+def _gone() -> None:
+    """The job of a key that nobody has used."""
+
+
+def _is_over(job: Job | None) -> bool:
+    return job is None or job.result.done()
 
 
 async def _ended(job: Job, seconds: float | None = None) -> None:

@@ -68,9 +68,10 @@ class Front:
         seen, span = Seen(scope, send), self._trace()
         CURRENT.set(span)
         try:
-            body = await _body(scope, receive, self._most_bytes)
+            body = _ambiguous(scope) or await _body(scope, receive, self._most_bytes)
             if isinstance(body, Refused):
-                await response_of(body)(scope, receive, seen.send)
+                more = {"connection": "close"} if body.code == "body-invalid" else {}
+                await response_of(body, None, **more)(scope, receive, seen.send)
             else:
                 await self._app(scope, replayed(body, receive), seen.send)
         except ClientDisconnect:
@@ -131,6 +132,16 @@ def _only_encrypted(scope: Scope) -> tuple[tuple[bytes, bytes], ...]:
         return ()
     host = Headers(scope=scope).get("host", "").partition(":")[0].lower()
     return (HSTS,) if host != "localhost" else ()
+
+
+def _ambiguous(scope: Scope) -> Refused | None:
+    """A request that says twice how long it is, in two ways: whoever stands between us and its sender may have believed
+    the other one, and what follows may be anybody's (RFC 9112, 6.1). So its connection ends, too.
+    """
+    names = [name for name, _ in scope["headers"]]
+    if b"transfer-encoding" in names and b"content-length" in names:
+        return Refused("body-invalid", "the request says in two ways how long it is", "send its content-length alone")
+    return None
 
 
 async def _body(scope: Scope, receive: Receive, most: int) -> bytes | Refused:

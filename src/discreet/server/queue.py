@@ -31,7 +31,10 @@ MOST_OF_ONE: Final = 100
 """Questions that may wait: of everybody, and of one caller."""
 REMEMBERED: Final = 600.0
 MAX_ENDED: Final = 10_000
-"""Seconds for which what became of a question can be fetched, and of how many questions."""
+ENDED_OF_ONE: Final = 200
+"""Seconds for which what became of a question can be fetched, and of how many questions: of everybody, and of one
+caller, who else would fill the memory with answers, and push out those of others.
+"""
 REST: Final = 0.5
 LEAST: Final = 0.01
 """The part of a question's time for which its caller rests, and the seconds from which on a question counts."""
@@ -46,7 +49,7 @@ class State(StrEnum):
     CANCELLED = "cancelled"
 
 
-@dataclass(eq=False, slots=True)
+@dataclass(eq=False, slots=True, weakref_slot=True)
 class Job:
     """One question on its way."""
 
@@ -62,6 +65,8 @@ class Job:
     ended: float = math.inf
     late: bool = False
     """It was stopped because it took too long."""
+    is_fetched: bool = True
+    """Whether somebody may come for it by its id."""
     context: Context = field(default_factory=copy_context)
     """Of whoever sent it: its log line, and what is traced."""
     waiting: Span | None = field(default_factory=lambda: begun("queue"))
@@ -129,6 +134,8 @@ class Queue:
         self._lines: OrderedDict[str, deque[Job]] = OrderedDict()
         self._jobs: dict[str, Job] = {}
         self._ended: dict[str, Job] = {}
+        self._ended_of: dict[str, deque[str]] = {}
+        """Their ids by lines: in each the oldest first, too."""
         self._running: dict[str, Job] = {}
         self._held: Counter[str] = Counter()
         self._rests: dict[str, list[float]] = {}
@@ -144,9 +151,9 @@ class Queue:
         for worker in self._workers:
             worker.start()
 
-    def submit(self, caller: str, work: Callable[[], Any]) -> Job:
-        """Let a question wait for its turn."""
-        job = Job(caller, work)
+    def submit(self, caller: str, work: Callable[[], Any], *, is_fetched: bool = True) -> Job:
+        """Let a question wait for its turn. Not `is_fetched`, it is forgotten at its end: nobody is told its id."""
+        job = Job(caller, work, is_fetched=is_fetched)
         with self._changed:
             self._forget()
             line = self._lines.get(job.line, ())
@@ -255,6 +262,7 @@ class Queue:
                     del self._running[job.id]
                     self._give_back(job)
                     self._remember(job)
+                del job  # else its answer is held for as long as this worker waits
 
     def _give_back(self, job: Job) -> None:
         """A worker is free. One job more may begin now, and that worker looks for it: nobody else has to be woken."""
@@ -319,7 +327,13 @@ class Queue:
     def _remember(self, job: Job) -> None:
         """Apart from those that wait or run, so that what ended is in the order of its end."""
         with self._changed:
-            self._ended[job.id] = self._jobs.pop(job.id)
+            del self._jobs[job.id]
+            if job.is_fetched:
+                self._ended[job.id] = job
+                own = self._ended_of.setdefault(job.line, deque())
+                own.append(job.id)
+                if len(own) > ENDED_OF_ONE:
+                    self._drop(self._ended[own[0]])
             self._forget()
 
     def _forget(self) -> None:
@@ -330,4 +344,12 @@ class Queue:
             most = MAX_ENDED if self._max_ended is None else self._max_ended
             if oldest.ended >= long_ago and len(self._ended) <= most:
                 return
-            del self._ended[oldest.id]
+            self._drop(oldest)
+
+    def _drop(self, oldest: Job) -> None:
+        """Of all, or of its line: there it is the oldest in both cases."""
+        del self._ended[oldest.id]
+        own = self._ended_of[oldest.line]
+        own.popleft()
+        if not own:
+            del self._ended_of[oldest.line]

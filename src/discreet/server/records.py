@@ -13,6 +13,7 @@ from discreet.errors import Refused
 from discreet.ledger.store import ENDLESS
 from discreet.printing import csv_text
 from discreet.server.access import Access
+from discreet.server.responses import document_sent, written
 from discreet.server.seeking import own_search
 
 
@@ -38,9 +39,35 @@ def is_open(access: Access, entry: Entry) -> bool:
     return access.caller.role.sees_everybody or entry.analyst == (access.caller.analyst or OWNER)
 
 
-def demand_readable(access: Access, document: Any) -> None:
-    """Raise if the owner withdrew what a job remembers: its receipt begins with the number of its charge."""
-    receipt = document.get("receipt") if isinstance(document, Mapping) else None
-    number, _, _ = str(receipt or "").partition(":")
-    if number.isdecimal() and access.dataset.curator.is_withdrawn(int(number)):
+def task_of(entry: Entry) -> str:
+    """The kind of task that a charge is of; empty for a query."""
+    return str(entry.call.get("task", ""))
+
+
+def entry_of(access: Access, number: int) -> Entry:
+    """A charge that the caller may see."""
+    entry = access.dataset.curator.entry(number)
+    if entry is None or not is_open(access, entry):
+        of_yours = "" if access.caller.role.sees_everybody else " of yours"
+        raise Refused(
+            "unknown-answer", f"no charge{of_yours} has this number", "see the ledger for the charges that were"
+        )
+    return entry
+
+
+def readable(access: Access, result: Any) -> bytes:
+    """What a job let out, as it is sent; refused if the owner withdrew it since: receipts begin with numbers of
+    charges.
+    """
+    document = document_sent(result)
+    numbers = {receipt.partition(":")[0] for receipt in _receipts(document)}
+    if any(number.isdecimal() and access.dataset.curator.is_withdrawn(int(number)) for number in numbers):
         raise Refused("answer-gone", "the owner withdrew this answer", "ask again")
+    return written(document)
+
+
+def _receipts(document: Mapping[str, Any]) -> list[str]:
+    """Of whatever is sent. A document that has none at these places is of an unknown kind, and is not sent."""
+    if "answers" in document:
+        return [answer["receipt"] for answer in document["answers"]]
+    return [document["model"]["fitted"]["receipt_"] if "model" in document else document["receipt"]]

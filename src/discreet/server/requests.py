@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Final
+from collections.abc import Collection, Mapping
+from typing import Annotated, Any, ClassVar, Final
 
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints, model_validator
+from pydantic_core import PydanticCustomError
 
 from discreet.ledger.ledger import MAX_QUERY_LENGTH
 
@@ -13,6 +15,44 @@ class Strict(BaseModel):
     """What a caller sends: unknown fields and other types are refused."""
 
     model_config = ConfigDict(extra="forbid", strict=True)
+
+
+MOST_VALUES: Final = 5_000
+"""In one field of a request, and more fields than any has."""
+
+
+class Sent(Strict):
+    """A whole request.
+
+    What is wrong is told of each value, for each way to read it, on the event loop: of a megabyte of them it took half
+    a second, in which nobody else was answered. So values are counted before any of them is looked at.
+    """
+
+    loose: ClassVar[Collection[str]] = ()
+    """Fields whose values may be anything, so that nothing is wrong with them here."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def few(cls, sent: Any) -> Any:
+        fields: Mapping[str, Any] = sent if isinstance(sent, dict) else {}
+        if len(fields) > MOST_VALUES or not all(
+            _is_few(value, deep=name not in cls.loose)
+            for name, value in fields.items()
+            if isinstance(value, dict | list)
+        ):
+            raise PydanticCustomError("too_many", f"a field has at most {MOST_VALUES} values")
+        return sent
+
+
+def _is_few(value: dict[str, Any] | list[Any], *, deep: bool) -> bool:
+    count, inside = 0, [value]
+    while inside and count <= MOST_VALUES:
+        each = inside.pop()
+        count += len(each)
+        if deep and count <= MOST_VALUES:
+            values = each.values() if isinstance(each, dict) else each
+            inside += [value for value in values if isinstance(value, dict | list)]
+    return count <= MOST_VALUES
 
 
 class Exact(Strict):
@@ -68,7 +108,7 @@ class Part(Strict):
     most: int = Field(1, ge=1, lt=2**63, description="In how many parts a unit may be.")
 
 
-class Question(Strict):
+class Question(Sent):
     """A question and its cost: one of `epsilon`, `rho` or `error`, unless the text says it."""
 
     sql: Text = Field(description="One SELECT.", examples=["SELECT COUNT(*) FROM patients"])
@@ -99,7 +139,7 @@ class Query(Question):
     fresh: bool = Field(False, description="Draw noise and charge again, even if the answer is cached.")
 
 
-class Saving(Strict):
+class Saving(Sent):
     """A query to be saved: its name, its text, and what it is to cost, or the error that is wanted."""
 
     name: Name = Field(examples=["patients by ward"])
@@ -109,7 +149,7 @@ class Saving(Strict):
     blocks: Annotated[str, StringConstraints(max_length=100)] | None = None
 
 
-class Working(Strict):
+class Working(Sent):
     """A task on private rows and its cost for a unit: `epsilon`, perhaps with `delta`, or `rho`."""
 
     sql: Text = Field(description="The rows: one SELECT.", examples=["SELECT age, weight FROM patients"])
@@ -127,7 +167,7 @@ class Working(Strict):
     dummy: Dummy = False
 
 
-class Batching(Strict):
+class Batching(Sent):
     """Several queries and what they cost together: `epsilon`, perhaps with `delta`, or `rho`."""
 
     queries: list[Text] = Field(
@@ -152,6 +192,8 @@ class Batch(Batching):
 class Fitting(Working):
     """A fit."""
 
+    loose = ("params",)
+
     estimator: Name = Field(description="The name of an estimator of discreet.learn.", examples=["KMeans"])
     params: dict[Name, Any] | None = Field(
         None, description="Its parameters; what is left out, the policy declares.", examples=[{"n_clusters": 3}]
@@ -168,6 +210,8 @@ class Fit(Fitting):
 
 class Scoring(Working):
     """Scores of a fitted model."""
+
+    loose = ("model", "positive")
 
     model: dict[Name, Any] = Field(description="What a fit returned, or a model that was fitted elsewhere.")
     target: Name = Field(description="The column that the model predicts.")
@@ -190,6 +234,8 @@ class Score(Scoring):
 
 class Releasing(Working):
     """A release; `sql` may be the name of a table."""
+
+    loose = ("params", "fields")
 
     publication: Name = Field(description="The name of a publication of discreet.release.", examples=["Facets"])
     params: dict[Name, Any] | None = Field(

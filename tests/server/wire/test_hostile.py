@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterator
+from copy import copy
+from dataclasses import replace
 from pathlib import Path
 
 import psycopg
@@ -14,7 +16,11 @@ from discreet.policy import read
 from discreet.server import run
 from discreet.server.listening import Listening
 from discreet.server.tokens import Tokens
-from discreet.server.wire import protocol
+from discreet.server.wire import protocol, translation
+from discreet.server.wire.portals import MAX_UNDERSTOOD, Held, Portal, Prepared
+from discreet.server.wire.problems import Failed
+from discreet.server.wire.settings import Settings
+from discreet.server.wire.statements import Select
 from tests.server.running import ENDLESS, HELD, Running, build, serving, token, until
 from tests.server.wire.client import (
     Raw,
@@ -153,6 +159,31 @@ def test_a_session_holds_so_much_and_no_more(server: Running) -> None:
         found = raw.ask(*(bind(name="a", portal=f"p{number}") for number in range(30)))
         assert failure(found)["C"] == "53400"
         assert letters(found).count("2") == 20
+
+
+def test_of_questions_about_the_catalogue_a_session_holds_few() -> None:
+    """Each is a tree, three hundred times as large as its text: two million letters of them took 700 megabytes."""
+    held, numbers = Held(), ",".join(["1"] * 9000)
+
+    def understood(number: int) -> Prepared:
+        text = f"SELECT oid FROM pg_class WHERE oid IN ({numbers}, {number})"
+        return Prepared(text, Select(text), (), translation.read(text))
+
+    first = understood(0)
+    most = MAX_UNDERSTOOD // len(first.text)
+    many = [first, *(replace(first, about_catalogue=copy(first.about_catalogue)) for _ in range(most))]
+    assert first.about_catalogue is not None
+    for number, each in enumerate(many[:-2]):
+        held.add_statement(f"s{number}", each)
+        held.add_portal(f"p{number}", Portal(each, Settings(user="x")))  # the same tree: no more of it
+    held.add_portal("p", Portal(many[-2], Settings(user="x")))
+    too_many = "too many questions about the catalogue"
+    with pytest.raises(Failed, match=too_many):
+        held.add_statement("more", many[-1])
+    with pytest.raises(Failed, match=too_many):
+        held.add_portal("more", Portal(many[-1], Settings(user="x")))
+    held.portals.pop("p")
+    held.add_statement("more", many[-1])
 
 
 def test_connections_of_one_token_are_counted(server: Running) -> None:

@@ -17,12 +17,12 @@ from discreet.answers.plots.beside import drawn_beside
 from discreet.answers.plots.embedded import picture, png_of, svg_of
 from discreet.answers.plots.points import picture_of
 from discreet.answers.saving import csv_of
-from discreet.answers.wire import answer_written
 from discreet.errors import Refused
 from discreet.printing import lines_of, printable
-from discreet.server.api import CSV, Number, entry_of, json_response, recalled, recalled_work, task_of
+from discreet.server.api import CSV, Number, entry_of, recalled, recalled_work, task_of
 from discreet.server.pages.page_auth import Anybody, PageAccess
 from discreet.server.pages.snippets import curl, python_code
+from discreet.server.responses import written, written_response
 
 router: Final = APIRouter(prefix="/data/{dataset}/answers", include_in_schema=False)
 MOST_DRAWN: Final = 500
@@ -75,15 +75,18 @@ def _is_long(answer: Answer) -> bool:
 @router.get("/{number}.json")
 async def answer_json(page_access: Anybody, number: Number) -> Response:
     light, access = page_access.dispatcher.light, page_access.access
-    if await light(_is_batch, page_access, number):
-        return json_response(await light(recalled_work, access, number, "batch"))
-    return json_response(answer_written(await light(recalled, access, number)))
+
+    def document() -> Any:
+        is_batch = task_of(entry_of(access, number)) == "batch"
+        return recalled_work(access, number, "batch") if is_batch else recalled(access, number)
+
+    return written_response(await light(lambda: written(document())))
 
 
 @router.get("/{number}.csv")
 async def answer_csv(page_access: Anybody, number: Number) -> Response:
-    answer = await page_access.dispatcher.light(recalled, page_access.access, number)
-    return Response(csv_of(answer), media_type=CSV, headers=_named(f"{page_access.name}-{number}.csv"))
+    text = await page_access.dispatcher.light(lambda: csv_of(recalled(page_access.access, number)))
+    return Response(text, media_type=CSV, headers=_named(f"{page_access.name}-{number}.csv"))
 
 
 @router.get("/{number}/chart.{kind}")
@@ -115,10 +118,6 @@ async def answer_page(page_access: Anybody, number: Number) -> Response:
     task = task_of(await light(entry_of, page_access.access, number))
     template, context = SHOWN.get(task, ("answer.html", _context))
     return page_access.show(template, here="answer", **await light(context, page_access, number))
-
-
-def _is_batch(page_access: PageAccess, number: int) -> bool:
-    return task_of(entry_of(page_access.access, number)) == "batch"
 
 
 def _batch(page_access: PageAccess, number: int) -> dict[str, Any]:

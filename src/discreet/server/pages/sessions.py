@@ -31,6 +31,8 @@ OWN_MACHINE: Final = ("localhost", "127.0.0.1", "::1")
 LASTS: Final = 12 * 3600.0
 """Seconds after which one signs in again."""
 MAX_SESSIONS: Final = 10_000
+MOST_OF_ONE: Final = 100
+"""Sessions at once: of everybody, and of one token or person. Whoever signs in again and again ends only their own."""
 FORGED: Final = Refused(
     "forged-form", "this form does not come from your own page", "open the page again and repeat it"
 )
@@ -73,6 +75,11 @@ class Session:
     began: float = field(default_factory=time.monotonic)
 
     @property
+    def whose(self) -> str:
+        """The same for all sessions of one holder."""
+        return self.holder if isinstance(self.holder, str) else self.holder.id
+
+    @property
     def is_over(self) -> bool:
         lasts = LASTS if isinstance(self.holder, str) else min(LASTS, self.holder.seconds)
         return time.monotonic() - self.began >= lasts
@@ -96,6 +103,9 @@ class Sessions:
         session = Session(SYSTEM.bytes(32).hex(), holder, secure)
         with self._lock:
             self._forget()
+            own = [name for name, each in self._sessions.items() if each.whose == session.whose]
+            for name in own[: len(own) + 1 - MOST_OF_ONE]:
+                del self._sessions[name]
             self._sessions[session.name] = session
         set_cookie(response, COOKIE, session.name, secure=secure)
 

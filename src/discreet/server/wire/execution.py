@@ -9,7 +9,8 @@ from __future__ import annotations
 import asyncio
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final
 
 from discreet.errors import Problem, QueryFailed
 from discreet.server.datasets import Caller, Dataset
@@ -24,6 +25,9 @@ from discreet.server.wire.transactions import Transactions
 
 if TYPE_CHECKING:
     from discreet.server.wire.serving import Wire
+
+FEW: Final = 100
+"""Rows that are looked at on the event loop: more would hold it up."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +61,7 @@ class Execution:
                 self._state.demand_whole(statement)
                 portal.fields = await self._select_fields(statement, portal)
             elif isinstance(statement, Show):
+                self._count(portal.prepared)
                 portal.fields = self._state.shown(statement.name)[0]
             elif isinstance(statement, Fetch) and not statement.moves:
                 portal.fields = await self.fields(self._cursor(statement.name))
@@ -64,9 +69,7 @@ class Execution:
         return portal.fields
 
     async def _select_fields(self, select: Select, portal: Portal) -> Any:
-        if portal.prepared.is_used:  # again: what is parsed counts as a request, and once
-            self.admit()
-        portal.prepared.is_used = True
+        self._count(portal.prepared)
         if portal.prepared.about_catalogue is not None:
             await self._look_up(portal)
             return portal.fields
@@ -86,6 +89,12 @@ class Execution:
         shape = await self._told_where(self.light(question.shape), select.offset)
         return questions.fields_of(shape, with_errors=portal.settings.with_errors)
 
+    def _count(self, prepared: Prepared) -> None:
+        """What is parsed counts as a request, and once: whatever is done with it again is another."""
+        if prepared.is_used:
+            self.admit()
+        prepared.is_used = True
+
     def _asked(self, text: str, portal: Portal) -> questions.Asked:
         return questions.Asked(self.dataset, self.caller, text, portal.settings, portal.values)
 
@@ -97,6 +106,8 @@ class Execution:
             raise Failed("55000", "this portal cannot be run again", "bind it anew")
         portal.has_failed = True
         statement = portal.prepared.statement
+        if not (isinstance(statement, Select) or (isinstance(statement, Show) and portal.is_described)):
+            self._count(portal.prepared)  # else that was done where it was described
         if isinstance(statement, Select):
             with self.recorded("catalogue" if portal.prepared.about_catalogue is not None else "query"):
                 fields = await self.fields(portal)
@@ -156,7 +167,8 @@ class Execution:
         question = self._asked(portal.text, portal)
         self.admit()
         answer = await self._told_where(self._outcome(question, portal), select.offset)
-        portal.rows = questions.rows_of(answer, with_errors=portal.settings.with_errors)
+        rows = partial(questions.rows_of, answer, with_errors=portal.settings.with_errors)
+        portal.rows = rows() if len(answer.rows) <= FEW else await asyncio.to_thread(rows)
         portal.tag = "SELECT"
         portal.notice = questions.notice_of(answer) if portal.settings.tells_cost else None
 

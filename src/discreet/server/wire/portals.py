@@ -20,6 +20,8 @@ MAX_STATEMENTS: Final = 500
 MAX_PORTALS: Final = 20
 MAX_CHARACTERS: Final = 2**21
 """Of all prepared statements of a session, and of the values of all its portals."""
+MAX_UNDERSTOOD: Final = 2**17
+"""Characters of its questions about the catalogue: each is held as a tree, which takes three hundred times its text."""
 
 
 @dataclass(slots=True, eq=False)
@@ -81,7 +83,14 @@ class Held:
         held = sum(len(each.text) for each in self.statements.values())
         if len(self.statements) >= MAX_STATEMENTS or held + len(prepared.text) > MAX_CHARACTERS:
             raise Failed("53400", "this session holds too many prepared statements", "close some, or DEALLOCATE ALL")
+        self._demand_few_trees(prepared)
         self.statements[name] = prepared
+
+    def _demand_few_trees(self, more: Prepared) -> None:
+        held = [*self.statements.values(), *(portal.prepared for portal in self.portals.values()), more]
+        trees = {id(each.about_catalogue): len(each.text) for each in held if each.about_catalogue is not None}
+        if sum(trees.values()) > MAX_UNDERSTOOD:
+            raise Failed("53400", "this session holds too many questions about the catalogue", "close some")
 
     def forget_unnamed(self) -> None:
         """The statement and the portal without a name last until the next of them."""
@@ -100,6 +109,7 @@ class Held:
         held = sum(each.weight for each in self.portals.values())
         if len(self.portals) >= MAX_PORTALS or held + portal.weight > MAX_CHARACTERS:
             raise Failed("53400", "this session holds too many cursors", "close some, or end the transaction")
+        self._demand_few_trees(portal.prepared)
         self.portals[name] = portal
 
     def portal(self, name: str) -> Portal:

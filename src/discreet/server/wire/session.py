@@ -7,6 +7,7 @@ or of its own text; it is asked of the same dispatcher as those of HTTP, with th
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Callable, Coroutine
 from typing import Any, Final
 
@@ -36,8 +37,8 @@ from discreet.server.wire.stream import Ended, Stream
 from discreet.server.wire.transactions import Transactions
 
 CHUNK: Final = 2**16
-OFTEN: Final = 64
-"""Messages after which others get their turn, however fast somebody sends."""
+TURN_SECONDS: Final = 0.001
+"""Seconds after which others get their turn, however fast somebody sends."""
 MAX_PARAMETERS: Final = 1000
 
 
@@ -50,19 +51,19 @@ class Session:
         self._told: dict[str, str] = {}
         self.is_idle = True
         """Nothing was asked that is not answered."""
+        self._began = 0.0
+        """When it got the turn that it has."""
 
     # messages
 
     async def serve(self) -> None:
         """Until the client goes."""
-        skips, count = False, 0
+        skips = False
         while True:
             self.is_idle = True
             message = await self._stream.message(protocol.MAX_MESSAGE)
             self.is_idle = False
-            count += 1
-            if count % OFTEN == 0:
-                await asyncio.sleep(0)
+            await self._give_way()
             if isinstance(message, Terminate):
                 return
             if isinstance(message, Sync):
@@ -71,6 +72,12 @@ class Session:
             elif not skips:
                 skips = not await self._answered(message)
             await self._stream.drain()
+
+    async def _give_way(self) -> None:
+        """Let others have their turn, if this one has lasted: some messages and statements count as no request."""
+        if time.monotonic() - self._began > TURN_SECONDS:
+            await asyncio.sleep(0)
+            self._began = time.monotonic()
 
     async def _answered(self, message: protocol.Message) -> bool:
         """Whether a message was done; what was not is told."""
@@ -120,6 +127,7 @@ class Session:
             self.execution.admit()
             said = await self.execution.light(statements, text)
         for number, statement in enumerate(said):
+            await self._give_way()
             if number and isinstance(statement, Select):  # each is a question, however many are sent at once
                 self.execution.admit()
             portal = Portal(await self._prepared(text, statement, ()), self.state.settings)
@@ -223,6 +231,7 @@ class Session:
                 if size > CHUNK:
                     self._write(b"".join(parts))
                     await self._stream.drain()
+                    await self._give_way()
                     parts, size = [], 0
         self._write(b"".join(parts))
         if most and portal.fields is not None and not portal.is_finished:
