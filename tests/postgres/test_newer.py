@@ -55,7 +55,7 @@ def growing(
 
 
 def add(postgres: Cluster, schema: str, *people: str) -> None:
-    postgres.run(*(f"INSERT INTO {schema}.visits (person, cost) VALUES ('{person}', 1)" for person in people))
+    postgres.run(*(f"INSERT INTO {schema}.visits (person, cost) VALUES ('{person}', '1')" for person in people))
 
 
 def people(policy: Policy, version: int) -> list[str]:
@@ -204,6 +204,33 @@ def test_numbers_that_go_back_are_noticed(
     assert people(policy, refresh(policy, "3")) == ["eve", "eve", "eve"]
     assert people(policy, refresh(policy, "4")) == ["eve", "eve", "eve"]
     assert sent == [3, 0, 3, 0]
+
+
+@pytest.mark.parametrize(
+    ("called", "statements"),
+    [
+        ("swapped", ["ALTER TABLE {0}.visits RENAME cost TO was", "ALTER TABLE {0}.visits RENAME other TO cost"]),
+        ("made_anew", ["ALTER TABLE {0}.visits DROP cost", "ALTER TABLE {0}.visits ADD cost int DEFAULT 7"]),
+        ("labelled", ["ALTER TYPE {0}.price RENAME VALUE '1' TO '7'"]),
+        ("labelled_below", ["ALTER TYPE {0}.price RENAME VALUE '1' TO '7'"]),
+    ],
+)
+def test_values_that_become_others_without_a_row_being_written_are_noticed(
+    postgres: Cluster, tmp_path: Path, called: str, statements: list[str]
+) -> None:
+    """The column of that name is another one, or what its values are called is."""
+    policy = growing(postgres, called, tmp_path)
+    postgres.run(f"ALTER TABLE {called}.visits ADD other int DEFAULT 7", f"CREATE TYPE {called}.price AS ENUM ('1')")
+    postgres.run(f"CREATE DOMAIN {called}.fee AS {called}.price", f"CREATE DOMAIN {called}.cost AS {called}.fee")
+    kind = {"labelled": "price", "labelled_below": "cost"}.get(called)
+    if kind is not None:
+        change = f"ALTER TABLE {called}.visits ALTER cost TYPE {called}.{kind} USING cost::text::{called}.{kind}"
+        postgres.run(change)
+    add(postgres, called, "ann", "bob")
+    costs = "SELECT cost FROM visits"
+    assert copied(policy, costs, refresh(policy, "1")) == [(1.0,), (1.0,)]
+    postgres.run(*(statement.format(called) for statement in statements))
+    assert copied(policy, costs, refresh(policy, "2")) == [(7.0,), (7.0,)]
 
 
 def test_names_of_numbers_are_never_code_and_a_role_may_read_some_columns_only(

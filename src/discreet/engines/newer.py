@@ -9,6 +9,8 @@ other rows     the number of rows that were put aside is compared with the numbe
                their numbers and of the transactions that wrote them; if they differ, because rows were deleted or
                changed or numbers began anew, or the database was restored or is another, everything is read anew. To
                a role that may read single columns PostgreSQL does not tell who wrote a row: there they are counted.
+other columns  a column may be dropped and added again, or two change their names, or a value of an enum does, and no
+               row is written. Columns are known by their numbers, which are not used again, and enums by their labels.
 
 Theorem  If the promises hold, every row with a number up to `settled` that will ever be visible is visible to every
          moment that is chosen afterwards.
@@ -69,6 +71,10 @@ _STORES: Final = f"""{_PARTS}
     FROM held JOIN pg_class AS c ON c.oid = held.oid LEFT JOIN pg_am AS a ON a.oid = c.relam
 """
 """Whether some rows lie elsewhere, and whether it is told which transaction wrote a row."""
+_NUMBERED: Final = """
+    SELECT attnum FROM pg_attribute WHERE attrelid = %s AND attname = ANY(%s) AND NOT attisdropped ORDER BY attname
+"""
+_LABELS: Final = "SELECT coalesce(sum(hashtextextended(enumlabel::text, enumtypid::int8)), 0) FROM pg_enum"
 _WRITERS: Final = f"""{_PARTS}
     SELECT DISTINCT virtualtransaction FROM pg_locks JOIN held ON relation = held.oid
     WHERE locktype = 'relation' AND database = (SELECT oid FROM pg_database WHERE datname = current_database())
@@ -81,7 +87,7 @@ class Record:
     """What was put aside of a table."""
 
     table: tuple[int, ...]
-    """Which table of which database, on which timeline."""
+    """Which table of which database, on which timeline, and which of its columns (`Aside.table`)."""
     settled: int
     """Rows with numbers up to this one are here."""
     rows: int
@@ -143,11 +149,22 @@ class Aside:
         said = json.dumps([LAYOUT, table.source.path, table.source.table, user, column, typed])
         self.folder = policy.state / FOLDER / hashlib.sha256(said.encode()).hexdigest()[:16]
         self.column = column
+        self._fields = list(fields)
+
+    def table(self, moment: Snapshot, relation: Relation) -> tuple[int, ...]:
+        """Which table of which database it is, on which timeline, which columns are read, and what values are called.
+
+        Labels are those of all enums of the database: a column may have one by way of domains.
+        """
+        numbers = [row[0] for row in moment.query(_NUMBERED, (relation.oid, self._fields))]
+        if any(relation.columns[column].kind == "e" for column in self._fields):
+            numbers += [int(row[0]) for row in moment.query(_LABELS, ())]
+        return (*moment.identity, relation.oid, *numbers)
 
     def usable(self, moment: Snapshot, relation: Relation) -> Record | None:
         """What is there, if it is of this table, and if none of its rows is gone."""
         record = self._read()
-        if record is None or record.table != (*moment.identity, relation.oid):
+        if record is None or record.table != self.table(moment, relation):
             return None
         if not all((self.folder / file).exists() for file in record.files):
             return None

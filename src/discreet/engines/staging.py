@@ -158,7 +158,7 @@ class Staging:
             wanted = {held: fields[held] for held in staged.wanted}
             staged.aside = Aside(self.policy, table, column, wanted)
             staged.known = staged.aside.usable(moment, relation)
-            staged.table = *moment.identity, relation.oid
+            staged.table = staged.aside.table(moment, relation)
             _, staged.versions = staged.aside.there(moment, relation, self._settled.get(label))
             where = f" WHERE {name(column)} > {staged.known.settled}" if staged.known else ""
         with private_file(str(staged.file)) as target:
