@@ -297,6 +297,47 @@ def test_a_column_that_is_no_longer_named_leaves_nothing(postgres: Cluster, tmp_
     assert not list((policy.state / FOLDER).iterdir())
 
 
+def test_what_a_killed_refresh_had_put_aside_goes_with_the_next(
+    postgres: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Who had come since is gone when it runs again, and nothing is put aside any more that would sweep the folder."""
+    policy = growing(postgres, "killed", tmp_path)
+    add(postgres, "killed", "ann")
+    refresh(policy, "1")
+
+    def killed(_: str) -> Any:
+        raise KeyboardInterrupt
+
+    add(postgres, "killed", "eve")
+    with monkeypatch.context() as patch:
+        patch.setattr(newer, "private_file", killed)
+        with pytest.raises(KeyboardInterrupt):
+            refresh(policy, "2")
+    assert len(list((policy.state / FOLDER).rglob("*.parquet"))) == 2
+    postgres.run("DELETE FROM killed.visits WHERE person = 'eve'")
+    assert people(policy, refresh(policy, "3")) == ["ann"]
+    assert len(list((policy.state / FOLDER).rglob("*.parquet"))) == 1
+
+
+@pytest.mark.parametrize("others", [True, False])
+def test_who_is_gone_is_nowhere_also_where_nothing_is_put_aside(
+    postgres: Cluster, tmp_path: Path, *, others: bool
+) -> None:
+    """Somebody writes and does not end, so that nobody knows what is settled; or there is no row at all."""
+    schema = f"nowhere_{others}".lower()
+    policy = growing(postgres, schema, tmp_path)
+    add(postgres, schema, "eve", *["ann"] * others)
+    refresh(policy, "1")
+    assert list((policy.state / FOLDER).rglob("*.parquet"))
+    with postgres.connect() as writing:
+        if others:
+            writing.execute(f"BEGIN; INSERT INTO {schema}.visits (person, cost) VALUES ('late', 1)".encode())
+        postgres.run(f"DELETE FROM {schema}.visits WHERE person = 'eve'")
+        assert people(policy, refresh(policy, "2")) == ["ann"] * others
+        writing.execute("ROLLBACK")
+    assert not [path for path in (policy.state / FOLDER).rglob("*") if path.is_file()]
+
+
 def test_of_a_stream_rows_of_sealed_blocks_are_not_read_again(
     postgres: Cluster, tmp_path: Path, sent: list[int]
 ) -> None:

@@ -192,7 +192,6 @@ class Aside:
         """Put rows aside, up to the number that is settled now. On disk before it is on record."""
         self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         self.folder.parent.chmod(0o700)
-        self._sweep(before.files)
         file = f"{SYSTEM.bytes(16).hex()}.parquet"
         target = self.folder / file
         os.close(os.open(target, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_CLOEXEC, 0o600))
@@ -216,9 +215,11 @@ class Aside:
         except (OSError, ValueError, KeyError, TypeError):
             return None
 
-    def _sweep(self, named: Iterable[str]) -> None:
-        for left in self.folder.iterdir():
-            if left.name not in {*named, RECORD}:
+    def tidy(self, record: Record | None) -> None:
+        """Remove what is not of this record: of a refresh that was killed, or of rows of which some are gone."""
+        named = () if record is None else (RECORD, *record.files)
+        for left in self.folder.iterdir() if self.folder.is_dir() else ():
+            if left.name not in named:
                 left.unlink()
 
 

@@ -186,6 +186,7 @@ class Staging:
         if aside is None or self.aside is None:
             return lines
         record, number = staged.known, lines.columns[aside.column][0]
+        aside.tidy(record)
         late = ""
         if limit is not None and (record is None or limit > record.settled):
             before = record or Record(staged.table, limit, 0, ())
