@@ -55,7 +55,7 @@ def growing(
 
 
 def add(postgres: Cluster, schema: str, *people: str) -> None:
-    postgres.run(*(f"INSERT INTO {schema}.visits (person, cost) VALUES ('{person}', 1)" for person in people))
+    postgres.run(*(f"INSERT INTO {schema}.visits (person, cost) VALUES ('{person}', '1')" for person in people))
 
 
 def people(policy: Policy, version: int) -> list[str]:
@@ -206,6 +206,33 @@ def test_numbers_that_go_back_are_noticed(
     assert sent == [3, 0, 3, 0]
 
 
+@pytest.mark.parametrize(
+    ("called", "statements"),
+    [
+        ("swapped", ["ALTER TABLE {0}.visits RENAME cost TO was", "ALTER TABLE {0}.visits RENAME other TO cost"]),
+        ("made_anew", ["ALTER TABLE {0}.visits DROP cost", "ALTER TABLE {0}.visits ADD cost int DEFAULT 7"]),
+        ("labelled", ["ALTER TYPE {0}.price RENAME VALUE '1' TO '7'"]),
+        ("labelled_below", ["ALTER TYPE {0}.price RENAME VALUE '1' TO '7'"]),
+    ],
+)
+def test_values_that_become_others_without_a_row_being_written_are_noticed(
+    postgres: Cluster, tmp_path: Path, called: str, statements: list[str]
+) -> None:
+    """The column of that name is another one, or what its values are called is."""
+    policy = growing(postgres, called, tmp_path)
+    postgres.run(f"ALTER TABLE {called}.visits ADD other int DEFAULT 7", f"CREATE TYPE {called}.price AS ENUM ('1')")
+    postgres.run(f"CREATE DOMAIN {called}.fee AS {called}.price", f"CREATE DOMAIN {called}.cost AS {called}.fee")
+    kind = {"labelled": "price", "labelled_below": "cost"}.get(called)
+    if kind is not None:
+        change = f"ALTER TABLE {called}.visits ALTER cost TYPE {called}.{kind} USING cost::text::{called}.{kind}"
+        postgres.run(change)
+    add(postgres, called, "ann", "bob")
+    costs = "SELECT cost FROM visits"
+    assert copied(policy, costs, refresh(policy, "1")) == [(1.0,), (1.0,)]
+    postgres.run(*(statement.format(called) for statement in statements))
+    assert copied(policy, costs, refresh(policy, "2")) == [(7.0,), (7.0,)]
+
+
 def test_names_of_numbers_are_never_code_and_a_role_may_read_some_columns_only(
     postgres: Cluster, tmp_path: Path, sent: list[int]
 ) -> None:
@@ -268,6 +295,47 @@ def test_a_column_that_is_no_longer_named_leaves_nothing(postgres: Cluster, tmp_
     without = world(tmp_path, table(postgres.address(), "gone.visits", COLUMNS, more="max_rows = 99"))
     refresh(without, "2")
     assert not list((policy.state / FOLDER).iterdir())
+
+
+def test_what_a_killed_refresh_had_put_aside_goes_with_the_next(
+    postgres: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Who had come since is gone when it runs again, and nothing is put aside any more that would sweep the folder."""
+    policy = growing(postgres, "killed", tmp_path)
+    add(postgres, "killed", "ann")
+    refresh(policy, "1")
+
+    def killed(_: str) -> Any:
+        raise KeyboardInterrupt
+
+    add(postgres, "killed", "eve")
+    with monkeypatch.context() as patch:
+        patch.setattr(newer, "private_file", killed)
+        with pytest.raises(KeyboardInterrupt):
+            refresh(policy, "2")
+    assert len(list((policy.state / FOLDER).rglob("*.parquet"))) == 2
+    postgres.run("DELETE FROM killed.visits WHERE person = 'eve'")
+    assert people(policy, refresh(policy, "3")) == ["ann"]
+    assert len(list((policy.state / FOLDER).rglob("*.parquet"))) == 1
+
+
+@pytest.mark.parametrize("others", [True, False])
+def test_who_is_gone_is_nowhere_also_where_nothing_is_put_aside(
+    postgres: Cluster, tmp_path: Path, *, others: bool
+) -> None:
+    """Somebody writes and does not end, so that nobody knows what is settled; or there is no row at all."""
+    schema = f"nowhere_{others}".lower()
+    policy = growing(postgres, schema, tmp_path)
+    add(postgres, schema, "eve", *["ann"] * others)
+    refresh(policy, "1")
+    assert list((policy.state / FOLDER).rglob("*.parquet"))
+    with postgres.connect() as writing:
+        if others:
+            writing.execute(f"BEGIN; INSERT INTO {schema}.visits (person, cost) VALUES ('late', 1)".encode())
+        postgres.run(f"DELETE FROM {schema}.visits WHERE person = 'eve'")
+        assert people(policy, refresh(policy, "2")) == ["ann"] * others
+        writing.execute("ROLLBACK")
+    assert not [path for path in (policy.state / FOLDER).rglob("*") if path.is_file()]
 
 
 def test_of_a_stream_rows_of_sealed_blocks_are_not_read_again(

@@ -13,11 +13,12 @@ import pytest
 from discreet.composed import sql
 from discreet.curator.curator import Curator
 from discreet.engines.problems import SourceError
-from discreet.engines.spark import buckets, reading
+from discreet.engines.spark import buckets, cluster, reading
 from discreet.engines.spark import copy as copies
 from discreet.engines.spark.copy import folder_of
 from discreet.engines.spark.engine import Spark, aggregate
 from discreet.exit.sampler import Sampler
+from discreet.policy.columns import MOST_VALUES
 from discreet.policy.layout import PLACE, ROW, UNIT, coded_keys, key_code
 from tests.engines.contract.test_same_rows import FILTERED, HEAD, SECRET, answered, crowded, policy_of, with_tables
 from tests.engines.contract.worlds import Recording, World
@@ -29,6 +30,8 @@ from tests.sql import tiny
 from tests.sql.worlds import ledger_of, quiet
 
 COUNT: Final = 3
+COMPILED: Final = {"spark.sql.codegen.wholeStage": "true", "spark.sql.codegen.factoryMode": "FALLBACK"}
+"""As Spark is by itself."""
 ONE_GROUP: Final = re.compile(r"max_groups = \d+")
 
 
@@ -166,3 +169,20 @@ def test_nothing_is_named_where_there_are_no_buckets(tmp_path: Path) -> None:
 def test_a_copy_without_units_has_no_buckets(engine: Spark) -> None:
     assert not (place(engine, "beds") / buckets.NOTE).exists()
     assert engine.rows(sql("SELECT COUNT(*) FROM beds"))[0][0] > 0
+
+
+def test_as_many_values_may_be_declared_as_a_policy_allows(spark: Any, tmp_path: Path) -> None:
+    """Whoever has one of ten thousand values gets its number: Spark makes no program that is as long as the list."""
+    listed = [f"v{at}" for at in range(MOST_VALUES)]
+    columns = f"ward = {{ values = {listed} }}".replace("'", '"')
+    rows = [(f"p{at}", value, 0.0, at) for at, value in enumerate(["v0", "v9999", "v5000", "x"])]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(cluster, "SETTINGS", {**cluster.SETTINGS, **COMPILED})
+        held = Spark(small(spark, tmp_path, "many_values", rows, columns), 1)
+    try:
+        with plain() as connection:
+            query = f'SELECT ward, "{key_code("ward")}" FROM read_parquet(?) ORDER BY {UNIT}'
+            found = connection.execute(query, [f"{place(held)}/*.parquet"]).fetchall()
+    finally:
+        held.close()
+    assert found == [("v0", 0), ("v9999", 9999), ("v5000", 5000), (None, None)]

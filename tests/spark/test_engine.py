@@ -104,6 +104,20 @@ def test_whole_numbers_are_exact(engine: Spark) -> None:
     assert columns[1][0] == total
 
 
+def test_no_folder_is_a_pattern(spark: Any, tmp_path: Path) -> None:
+    """The name of one state folder, as a pattern, is that of another, of the same policy; or of none."""
+    text = policy_of(spark, tmp_path, "patterns", rows_of(["ann", "bob"])).path.read_text(encoding="utf-8")
+    for called in ("st1", "st*", "st[1]", "st{1}", "${user.name}", "x[", "x}"):
+        (tmp_path / called).mkdir()
+        path = tmp_path / called / "world.toml"
+        path.write_text(text, encoding="utf-8")
+        held = Spark(read(path), 1)
+        try:
+            assert held.rows(sql("SELECT COUNT(*) FROM visits")) == [(8,)], called
+        finally:
+            held.close()
+
+
 @pytest.mark.parametrize(
     "value", ["it's", "\\", "\\'", "'; DROP TABLE x; --", "${spark.app.name}", "{0} :p ?", "\n", "ß\U0001f986"]
 )

@@ -9,6 +9,8 @@ other rows     the number of rows that were put aside is compared with the numbe
                their numbers and of the transactions that wrote them; if they differ, because rows were deleted or
                changed or numbers began anew, or the database was restored or is another, everything is read anew. To
                a role that may read single columns PostgreSQL does not tell who wrote a row: there they are counted.
+other columns  a column may be dropped and added again, or two change their names, or a value of an enum does, and no
+               row is written. Columns are known by their numbers, which are not used again, and enums by their labels.
 
 Theorem  If the promises hold, every row with a number up to `settled` that will ever be visible is visible to every
          moment that is chosen afterwards.
@@ -70,6 +72,10 @@ _STORES: Final = f"""{_PARTS}
     FROM held JOIN pg_class AS c ON c.oid = held.oid LEFT JOIN pg_am AS a ON a.oid = c.relam
 """
 """Whether some rows lie elsewhere, and whether it is told which transaction wrote a row."""
+_NUMBERED: Final = """
+    SELECT attnum FROM pg_attribute WHERE attrelid = %s AND attname = ANY(%s) AND NOT attisdropped ORDER BY attname
+"""
+_LABELS: Final = "SELECT coalesce(sum(hashtextextended(enumlabel::text, enumtypid::int8)), 0) FROM pg_enum"
 _WRITERS: Final = f"""{_PARTS}
     SELECT DISTINCT virtualtransaction FROM pg_locks JOIN held ON relation = held.oid
     WHERE locktype = 'relation' AND database = (SELECT oid FROM pg_database WHERE datname = current_database())
@@ -82,7 +88,7 @@ class Record:
     """What was put aside of a table."""
 
     table: tuple[int, ...]
-    """Which table of which database, on which timeline."""
+    """Which table of which database, on which timeline, and which of its columns (`Aside.table`)."""
     settled: int
     """Rows with numbers up to this one are here."""
     rows: int
@@ -144,11 +150,22 @@ class Aside:
         said = json.dumps([LAYOUT, table.source.path, table.source.table, user, column, typed])
         self.folder = policy.state / FOLDER / hashlib.sha256(said.encode()).hexdigest()[:16]
         self.column = column
+        self._fields = list(fields)
+
+    def table(self, moment: Snapshot, relation: Relation) -> tuple[int, ...]:
+        """Which table of which database it is, on which timeline, which columns are read, and what values are called.
+
+        Labels are those of all enums of the database: a column may have one by way of domains.
+        """
+        numbers = [row[0] for row in moment.query(_NUMBERED, (relation.oid, self._fields))]
+        if any(relation.columns[column].kind == "e" for column in self._fields):
+            numbers += [int(row[0]) for row in moment.query(_LABELS, ())]
+        return (*moment.identity, relation.oid, *numbers)
 
     def usable(self, moment: Snapshot, relation: Relation) -> Record | None:
         """What is there, if it is of this table, and if none of its rows is gone."""
         record = self._read()
-        if record is None or record.table != (*moment.identity, relation.oid):
+        if record is None or record.table != self.table(moment, relation):
             return None
         if not all((self.folder / file).exists() for file in record.files):
             return None
@@ -176,7 +193,6 @@ class Aside:
         """Put rows aside, up to the number that is settled now. On disk before it is on record."""
         self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         self.folder.parent.chmod(0o700)
-        self._sweep(before.files)
         file = f"{SYSTEM.bytes(16).hex()}.parquet"
         target = self.folder / file
         os.close(os.open(target, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_CLOEXEC, 0o600))
@@ -200,9 +216,11 @@ class Aside:
         except (OSError, ValueError, KeyError, TypeError):
             return None
 
-    def _sweep(self, named: Iterable[str]) -> None:
-        for left in self.folder.iterdir():
-            if left.name not in {*named, RECORD}:
+    def tidy(self, record: Record | None) -> None:
+        """Remove what is not of this record: of a refresh that was killed, or of rows of which some are gone."""
+        named = () if record is None else (RECORD, *record.files)
+        for left in self.folder.iterdir() if self.folder.is_dir() else ():
+            if left.name not in named:
                 left.unlink()
 
 

@@ -125,7 +125,7 @@ def _naming(label: str, column: str, relation: Relation, kind: Kind) -> str:
     if kind is Kind.INTEGER and base in _WHOLE:
         return f"{value}::int8"
     if kind is Kind.INTEGER and base in TEXTS:
-        digits = f"CASE WHEN {value}::text ~ '^[+-]?[0-9]{{1,19}}$' THEN {value}::text::numeric END"
+        digits = f"CASE WHEN {value}::text{COLLATED} ~ '^[+-]?[0-9]{{1,19}}$' THEN {value}::text::numeric END"
         return f"discreet_between({digits}, {_LEAST}, {_MOST})"
     if kind is Kind.TEXT and base in (*_WHOLE, *TEXTS, "bool", "date"):
         return f"{value}::text{COLLATED}"
@@ -164,10 +164,12 @@ _DECIMAL: Final = (
     "CASE WHEN {0} = 'NaN' THEN NULL WHEN {0} >= 1e308 THEN 'Infinity'::float8 "
     "WHEN {0} <= -1e308 THEN '-Infinity'::float8 WHEN abs({0}) < 1e-300 THEN 0 ELSE {0}::float8 END"
 )
+_ROUNDED: Final = "CASE WHEN {0} BETWEEN -1e19 AND 1e19 THEN round({0}) END"
+"""Of the most digits that a number may have, rounding makes one more, and fails."""
 _INSIDE: Final = "CASE WHEN {0} BETWEEN {low} AND {high} THEN "
 _FORMS: Final[Mapping[tuple[Kind, str], str]] = {
     **{(Kind.INTEGER, base): "{0}::int8" for base in _WHOLE},
-    (Kind.INTEGER, "numeric"): f"discreet_between(round({{0}}), {_LEAST}, {_MOST})",
+    (Kind.INTEGER, "numeric"): f"discreet_between({_ROUNDED}, {_LEAST}, {_MOST})",
     (Kind.INTEGER, "float4"): f"discreet_whole({{0}}::float8, {_LEAST}, {_MOST})",
     (Kind.INTEGER, "float8"): f"discreet_whole({{0}}, {_LEAST}, {_MOST})",
     (Kind.INTEGER, "bool"): "{0}::int4::int8",

@@ -170,7 +170,7 @@ class Staging(Together):
             wanted = {held: fields[held] for held in staged.wanted}
             staged.aside = Aside(self.policy, table, column, wanted)
             staged.known = staged.aside.usable(moment, relation)
-            staged.table = *moment.identity, relation.oid
+            staged.table = staged.aside.table(moment, relation)
             _, staged.versions = staged.aside.there(moment, relation, self._settled.get(label))
             where = f" WHERE {name(column)} > {staged.known.settled}" if staged.known else ""
         with private_file(str(staged.file)) as target:
@@ -198,6 +198,7 @@ class Staging(Together):
         if aside is None or self.aside is None:
             return lines
         record, number = staged.known, lines.columns[aside.column][0]
+        aside.tidy(record)
         late = ""
         if limit is not None and (record is None or limit > record.settled):
             before = record or Record(staged.table, limit, 0, ())

@@ -28,6 +28,8 @@ BYTES: Final = 2**26
 """Of rows as Spark reads them, for each bucket."""
 NOTE: Final = "_buckets"
 """Where their number is noted: Spark reads no file whose name begins like this."""
+_SIGNS: Final = re.compile(r"[][{}*?\\]")
+"""What Spark reads as patterns in the names of folders: one could be another state folder's copy as well."""
 _FILE: Final = re.compile(r"(\.?)part-([0-9]+)-([0-9a-z-]+)(\..+)")
 
 
@@ -84,7 +86,7 @@ def read(spark: Any, folder: Path, by: str = UNIT) -> Any:
 
     Of numbers Spark believes that their hashes say the bucket, which they do not: they are never joined, nor looked up.
     """
-    rows = spark.read.parquet(f"file://{folder.resolve()}")
+    rows = spark.read.parquet(_SIGNS.sub(r"\\\g<0>", f"file://{folder.resolve()}"))
     with suppress(Exception):
         count = int((folder / NOTE).read_text(encoding="ascii"))
         return _bucketed(spark, rows, count, by)

@@ -307,12 +307,11 @@ def _ranks(table: Table, column: Column, hashing: _Hash) -> dict[str, Any]:
 
 
 def _code(column: Column) -> Any:
-    """Which of the declared values a row has, from 0 on."""
+    """Which of the declared values a row has, from 0 on; rows hold no others, but NULL. Of a condition for each of
+    them Spark makes a program, which is too long for it where there are thousands."""
     f = functions()
 
-    held = _column(column.name)
-    codes = [f.when(held == value, f.lit(code)) for code, value in enumerate(_listed(column))]
-    return f.coalesce(*codes).cast("bigint")
+    return f.array_position(f.array(*_listed(column)), _column(column.name)) - f.lit(1).cast("bigint")
 
 
 def _in_steps(column: Column) -> Any:
