@@ -54,6 +54,23 @@ def test_what_is_refused_of_tables_stays_in_the_form_beside_its_table(owner: Vis
     assert "charged" not in found.text  # nothing here could be
 
 
+def test_only_the_same_people_are_proposed_as_units_of_several_tables(owner: Visitor, clinic: AtDesk) -> None:
+    """Wards are no patients: whoever presses Next at once must not protect each ward, and nobody in it."""
+    (clinic.folder / "beds.csv").write_text("ward_id,beds\n1,10\n", encoding="utf-8")
+    (clinic.folder / "stays.csv").write_text("stay_id,patient_id,ward_id\n1,7,1\n", encoding="utf-8")
+    (clinic.folder / "lab.csv").write_text("id,value\n1,7\n", encoding="utf-8")
+    page = owner.get(f"{begin(owner, 'several', 'beds.csv', 'lab.csv', 'stays.csv')}/units").text
+    beds, lab, stays = page.split("<fieldset")[1:]
+    assert '<option value="" selected>choose …</option>' in beds
+    assert '<option value="" selected>choose …</option>' in lab
+    assert '<option value="column:patient_id" selected>' in stays
+    assert re.search(r'name="rows-2"[^>]* value="10"', stays), "stays are numbered: a patient has several"
+    assert 'id="unit" name="unit" value="patient"' in page
+    alone = owner.get(f"{begin(owner, 'alone', 'lab.csv')}/units").text
+    assert '<option value="column:id" selected>' in alone
+    assert re.search(r'name="rows-0"[^>]* value="1"', alone)
+
+
 def test_analysts_are_refused_in_the_words_of_the_form(owner: Visitor) -> None:
     draft = begin(owner, "shares", "visits.csv")
     went(send(owner, f"{draft}/units", unit="patient", tables="1", **UNITS))

@@ -19,7 +19,6 @@ UNNAMED: Final = "policy"
 PRINTED: Final = Path("-")
 DELTA: Final = 1e-6
 EPSILON: Final = 3.0
-ROWS: Final = 10
 """What is proposed where nothing was decided."""
 
 
@@ -180,8 +179,12 @@ def _proposed(sources: tuple[str, ...], text: str) -> list[str]:
     """The decisions that the draft suggests, as options. Where a table has other identifiers, units have many rows."""
     import tomllib
 
+    from discreet.owner.draft import ROWS
+    from discreet.owner.names import whose
+
     said = [line.removeprefix("# ") for line in text.splitlines() if line.startswith(("# unit = ", "unit = "))]
-    unit = str(tomllib.loads(said[0])["unit"]) if said else "row"
+    units = [str(tomllib.loads(line)["unit"]) for line in said]
+    unit = max(units, key=lambda each: (whose(each) > 1, units.count(each)), default="row")
     rows = [] if unit == "row" else ["--max-rows", str(ROWS) if any("; or " in line for line in said) else "1"]
     look = ["--look"] if any(".csv" in source.lower() or ".tsv" in source.lower() for source in sources) else []
     return ["--unit", unit, *rows, "--epsilon", f"{EPSILON:g}", *look]
