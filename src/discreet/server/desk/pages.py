@@ -323,6 +323,7 @@ async def budget(seat: Seated, draft: str) -> Response:
 async def _budget(seat: Seat, draft: Draft, epsilon: str, delta: str, *, fragment: bool = False) -> Response:
     means, problem = await seat.light(_meaning_of, draft, epsilon, delta)
     context: dict[str, Any] = {
+        "private": bool(_usual_delta(draft)),
         "epsilon": epsilon,
         "delta": delta,
         "means": means,
@@ -332,8 +333,7 @@ async def _budget(seat: Seat, draft: Draft, epsilon: str, delta: str, *, fragmen
     }
     if fragment:
         return seat.show("desk-meaning.html", **context)
-    private = bool(_usual_delta(draft))
-    return seat.step("desk-budget.html", draft, "budget", 422 if problem else 200, private=private, **context)
+    return seat.step("desk-budget.html", draft, "budget", 422 if problem else 200, **context)
 
 
 @router.post("/{draft}/budget")
@@ -362,7 +362,7 @@ def _meaning_of(draft: Draft, epsilon: str, delta: str) -> tuple[Meaning | None,
     try:
         return meaning(draft.provisional({**shares, "budget": said})), ""
     except PolicyError as wrong:
-        return None, str(wrong.problems[0])
+        return None, str(wrong.problems[0]).removeprefix("budget.epsilon: ").removeprefix("budget.delta: ")
 
 
 def _usual_delta(draft: Draft) -> str:
