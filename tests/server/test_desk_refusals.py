@@ -94,8 +94,8 @@ def test_what_was_found_before_a_change_is_neither_shown_nor_acknowledged_with_t
     review = f"{draft}/review"
     went(owner.post(f"{draft}/look", {"proof": owner.proof(review)}))
     found = "tables.visits.max_rows"
-    page = until(lambda: None if "data-look-again" in (read := owner.get(review)).text else read)
-    assert found in page.text.partition("Beside the files")[2]
+    looked = until(lambda: "" if "data-look-again" in (text := owner.get(review).text) else text)
+    assert found in looked.partition("Beside the files")[2]
     went(send(owner, f"{draft}/units", unit="patient", tables="1", **{**UNITS, "rows_0": "50"}))
     page = owner.get(review)
     assert found not in page.text.partition("Beside the files")[2]

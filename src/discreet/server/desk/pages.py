@@ -27,7 +27,7 @@ from discreet.server.desk.columns import (
     with_findings,
 )
 from discreet.server.desk.drafts import Draft, decided_with
-from discreet.server.desk.files import Chosen, is_database, offered, policies
+from discreet.server.desk.files import Chosen, is_database, offered, policies, shown_together
 from discreet.server.desk.growing import BLOCKS, PROTECTED, tried, usual_epsilon, with_ends
 from discreet.server.desk.seat import Seat, Seated, found_at
 from discreet.server.desk.units import APART, COLUMN, DECIMALS, cut_anew, forms_of, read_units, sent_forms
@@ -68,7 +68,7 @@ async def _files(seat: Seat, draft: Draft | None, status: int = 200, **more: Any
     chosen = set(draft.sources) if draft else set()
     database = next(filter(is_database, draft.sources), "") if draft else ""
     known = {"name": draft.name if draft else "", "chosen": chosen, "database": database, **more}
-    return seat.step("desk-files.html", draft, "files", status, listed=listed, **known)
+    return seat.step("desk-files.html", draft, "files", status, listed=shown_together(listed), **known)
 
 
 @router.post("/new")
