@@ -135,6 +135,10 @@ def test_a_folder_of_files_that_grows(clinic: AtDesk, owner: Visitor, monkeypatc
     assert "rows that would be read" not in page, "rows of a block are bounded, not all of them"
     assert "are never read" not in page
     assert went(send(owner, f"{draft}/units", **known, **growing)) == f"{draft}/columns/0"
+    begun = re.search(r"<legend>day</legend>.*?</fieldset>", owner.get(f"{draft}/columns/0").text, re.DOTALL)
+    assert begun
+    assert '<option value="date" selected>' in begun[0]
+    assert re.findall(r'name="m[a-z]+-\d+" value="([^"]*)"', begun[0]) == ["", ""], "two centuries of blocks"
     for day in ({"kind": "text"}, {"kind": "date"}, {"kind": "out"}):
         found = columns(owner, f"{draft}/columns/0", {"day": day, "fare": {"kind": "integer"}})
         assert (found.status_code, "the first and the last of its calendar" in found.text) == (422, True)

@@ -158,10 +158,15 @@ def sent(column: str, form: Mapping[str, str], number: int) -> Field:
 
 
 def fields_of(table: Described, known: Mapping[str, Any], unit: str | None) -> list[Field]:
-    """The columns of a table that can be declared, as they were decided or as they begin."""
-    columns = known.get("columns", {})
+    """The columns of a table that can be declared, as they were decided or as they begin.
+
+    No calendar of blocks is proposed: two centuries of days would be seventy thousand blocks to record.
+    """
+    columns, cut = known.get("columns", {}), (known.get("stream") or {}).get("column")
     return [
-        decided(column, columns[column]) if column in columns else begun(table, column)
+        decided(column, columns[column])
+        if column in columns
+        else replace(begun(table, column), **({"low": "", "high": ""} if column == cut else {}))
         for column in table.columns
         if column != unit and is_name(column)
     ]
