@@ -30,8 +30,8 @@ CALENDAR: Final = {"type": "timestamp", "min": datetime(2024, 1, 1), "max": date
 LARGE: Final = {"epsilon": 1e9, "delta": 0.1}
 """What is tried, where nothing is decided yet."""
 ENDS: Final = (
-    "blocks are cut by it: it holds days or times, and needs the first and the last of its calendar: what lies between is"
-    " cut into blocks, with rows or without"
+    "blocks are cut by it: it holds days or times, and needs the first and the last of its calendar: what lies"
+    " between is cut into blocks, with rows or without"
 )
 
 
