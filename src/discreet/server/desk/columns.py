@@ -164,12 +164,14 @@ def fields_of(table: Described, known: Mapping[str, Any], unit: str | None) -> l
     """
     columns, cut = known.get("columns", {}), (known.get("stream") or {}).get("column")
     return [
-        decided(column, columns[column])
-        if column in columns
-        else replace(begun(table, column), **({"low": "", "high": ""} if column == cut else {}))
+        decided(column, columns[column]) if column in columns else _open(begun(table, column), is_cut=column == cut)
         for column in table.columns
         if column != unit and is_name(column)
     ]
+
+
+def _open(field: Field, *, is_cut: bool) -> Field:
+    return replace(field, low="", high="") if is_cut else field
 
 
 def declarations(fields: list[Field]) -> tuple[dict[str, Any], list[Field]]:
