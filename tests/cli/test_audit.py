@@ -88,7 +88,7 @@ def test_wrong_use_is_told_before_the_work_begins(policy: Policy, monkeypatch: p
     for wrong, reason in {
         ("audit",): "Missing argument",
         ("audit", "none.toml"): "cannot be read",
-        ("audit", policy.path, "--questions", "0"): "0 is not in the range",
+        ("audit", policy.path, "--questions", "0"): "must be at least 1",
         ("audit", policy.path, "--report", "no/such/folder.html"): "cannot be written",
         ("audit", policy.path, "--report", policy.path): "is the policy itself",
         ("audit", policy.path, "--report", "."): "is a directory",

@@ -73,6 +73,47 @@ def test_what_init_prints_can_be_pasted_until_there_is_an_answer(name: str) -> N
     assert [str(word) for word in following[3]][-1] == "--demo"
 
 
+def test_what_was_decided_is_in_what_is_proposed_next_and_that_can_be_pasted() -> None:
+    """The draft holds decisions then, so that it may be somebody's work: it is not replaced, and that is said."""
+    written("orders.csv", ORDERS)
+    said = run("init", "orders.csv", "-o", "o.toml", "--epsilon", "2", "--max-rows", "7").stderr
+    assert "or remove o.toml and decide all at once" in said
+    (again,) = commands(said)
+    assert "exists already" in run(*again, code=2).stderr
+    Path("o.toml").unlink()
+    run(*again)
+    policy = read(Path("o.toml"))
+    assert (float(policy.budget.epsilon), policy.tables["orders"].max_rows) == (2, 7)
+
+
+def test_an_absurd_budget_is_refused_before_a_draft_is_written() -> None:
+    written("orders.csv", ORDERS)
+    said = run("init", "orders.csv", "-o", "o.toml", "--epsilon", "1e99", code=2).stderr
+    assert "must be at least 1e-09 and at most 1000000000.0, not 1e+99" in said
+    assert not Path("o.toml").exists()
+
+
+def test_the_unit_that_is_proposed_names_people_whatever_file_comes_first() -> None:
+    written("beds.csv", "ward_id,beds\n1,10\n")
+    written("wards.csv", "ward_id,name\n1,x\n")
+    written("visits.csv", "visit_id,patient_id,ward_id\n1,7,1\n")
+    (decide,) = commands(run("init", "beds.csv", "wards.csv", "visits.csv").stderr)
+    assert decide[decide.index("--unit") + 1] == "patient_id"
+
+
+@pytest.mark.parametrize("name", ["orders.csv", "orders.parquet"])
+def test_rows_in_the_place_of_a_policy_are_led_to_one(name: str) -> None:
+    Path(name).write_bytes(ORDERS.encode() if name.endswith("csv") else b"PAR1\xff\xfe")
+    said = run("query", name, "SELECT COUNT(*) FROM orders", "--epsilon", "1", code=2).stderr
+    assert f"discreet init {name}" in said
+    assert "TOML" not in said
+
+
+def test_commands_that_are_mistyped_are_named() -> None:
+    assert "Did you mean 'query'?" in run("qurey", "o.toml", code=2).stderr
+    assert "Did you mean" not in run("x", code=2).stderr
+
+
 def test_numbers_with_a_comma_are_numbers() -> None:
     written("Umsätze.csv", GERMAN)
     run("init", "Umsätze.csv", "-o", "u.toml", "--unit", "Kundennummer", "--epsilon", "1000000", "--look")
@@ -130,10 +171,10 @@ def test_without_the_server_its_package_is_named_first(monkeypatch: pytest.Monke
     ("options", "told"),
     [
         (["--delta", "1e-6"], "--delta goes with --epsilon"),
-        (["--epsilon", "0"], "0.0 is not in the range"),
+        (["--epsilon", "0"], "must be at least 1e-09"),
         (["--epsilon", "nan"], "epsilon"),
-        (["--epsilon", "many"], "is not a valid float"),
-        (["--max-rows", "0"], "0 is not in the range"),
+        (["--epsilon", "many"], "'many' is no number"),
+        (["--max-rows", "0"], "must be at least 1, not 0"),
         (["--unit", "nobody"], "no source has a column 'nobody'"),
         (["--unit", ""], "next, decide"),
     ],

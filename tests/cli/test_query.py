@@ -169,7 +169,7 @@ def test_parameters_are_what_they_look_like(text: str, value: object, door: Door
         (["--param", "x"], "NAME=VALUE"),
         (["--param", "=5"], "NAME=VALUE"),
         (["--param", "x=1", "--param", "x=2"], "given twice"),
-        (["--epsilon", "much"], "not a valid float"),
+        (["--epsilon", "much"], "no number"),
         (["--time-limit", "0"], "time-limit"),
     ],
 )

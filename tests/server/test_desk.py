@@ -466,6 +466,7 @@ def test_files_that_are_no_tables_are_refused(fresh: AtDesk) -> None:
         found = send(owner, "/desk/new", name="bad", file_0=name)
         assert found.status_code == 422, name
         assert "source-unreadable" in found.text
+        assert ("is empty" in found.text) == (name == "empty.csv")
     for many, status in ((1000, 303), (1001, 422)):  # a form of more would be refused after all was filled in
         names = ",".join(f"column_with_a_long_name_{number}" for number in range(many - 1))
         (fresh.folder / "wide.csv").write_text(f"person_id,{names}\n", encoding="utf-8")

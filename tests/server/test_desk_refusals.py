@@ -54,6 +54,57 @@ def test_what_is_refused_of_tables_stays_in_the_form_beside_its_table(owner: Vis
     assert "charged" not in found.text  # nothing here could be
 
 
+def test_only_the_same_people_are_proposed_as_units_of_several_tables(owner: Visitor, clinic: AtDesk) -> None:
+    """Wards are no patients: whoever presses Next at once must not protect each ward, and nobody in it."""
+    (clinic.folder / "beds.csv").write_text("ward_id,beds\n1,10\n", encoding="utf-8")
+    (clinic.folder / "stays.csv").write_text("stay_id,patient_id,ward_id\n1,7,1\n", encoding="utf-8")
+    (clinic.folder / "lab.csv").write_text("id,value\n1,7\n", encoding="utf-8")
+    page = owner.get(f"{begin(owner, 'several', 'beds.csv', 'lab.csv', 'stays.csv')}/units").text
+    beds, lab, stays = page.split("<fieldset")[1:]
+    assert '<option value="" selected>choose …</option>' in beds
+    assert '<option value="" selected>choose …</option>' in lab
+    assert '<option value="column:patient_id" selected>' in stays
+    assert re.search(r'name="rows-2"[^>]* value="10"', stays), "stays are numbered: a patient has several"
+    assert 'id="unit" name="unit" value="patient"' in page
+    alone = owner.get(f"{begin(owner, 'alone', 'lab.csv')}/units").text
+    assert '<option value="column:id" selected>' in alone
+    assert re.search(r'name="rows-0"[^>]* value="1"', alone)
+
+
+def test_a_budget_says_of_which_table_and_how_sure_and_what_lacks_a_delta(owner: Visitor) -> None:
+    draft = begin(owner, "means", "visits.csv")
+    went(send(owner, f"{draft}/units", unit="patient", tables="1", **UNITS))
+    went(columns(owner, f"{draft}/columns/0", {"notes": {"kind": "text"}}))
+    path = f"{draft}/budget"
+    usual = send(owner, path, epsilon="1", delta="1e-6", fragment="1").text
+    assert 'counts of the rows of <span class="wrap">visits</span>' in usual
+    assert "in 95 of 100 cases" in usual
+    assert "private text" not in usual
+    assert "hardly protects" not in usual
+    assert "no query can group by a column of private text" in send(owner, path, epsilon="1", fragment="1").text
+    huge = send(owner, path, epsilon="50", delta="1e-6", fragment="1").text
+    assert "hardly protects anybody" in huge
+    assert "100.0 %" not in huge  # nobody is ever surer than sure
+    assert ">epsilon must lie between" in send(owner, path, epsilon="1e12").text
+
+
+def test_what_was_found_before_a_change_is_neither_shown_nor_acknowledged_with_the_policy(owner: Visitor) -> None:
+    draft = begin(owner, "stale", "visits.csv")
+    went(send(owner, f"{draft}/units", unit="patient", tables="1", **{**UNITS, "rows_0": "1"}))
+    review = f"{draft}/review"
+    went(owner.post(f"{draft}/look", {"proof": owner.proof(review)}))
+    found = "tables.visits.max_rows"
+    looked = until(lambda: "" if "data-look-again" in (text := owner.get(review).text) else text)
+    assert found in looked.partition("Beside the files")[2]
+    went(send(owner, f"{draft}/units", unit="patient", tables="1", **{**UNITS, "rows_0": "50"}))
+    page = owner.get(review)
+    assert found not in page.text.partition("Beside the files")[2]
+    assert "was changed since it was looked at" in page.text
+    revision = hidden(owner.get(f"{draft}/units"), "revision")
+    fields = {"proof": owner.proof(review), "revision": revision, "finding": f"{found}: cut-rows"}
+    assert owner.post(f"{draft}/acknowledge", fields).status_code == 422
+
+
 def test_analysts_are_refused_in_the_words_of_the_form(owner: Visitor) -> None:
     draft = begin(owner, "shares", "visits.csv")
     went(send(owner, f"{draft}/units", unit="patient", tables="1", **UNITS))

@@ -135,6 +135,10 @@ def test_a_folder_of_files_that_grows(clinic: AtDesk, owner: Visitor, monkeypatc
     assert "rows that would be read" not in page, "rows of a block are bounded, not all of them"
     assert "are never read" not in page
     assert went(send(owner, f"{draft}/units", **known, **growing)) == f"{draft}/columns/0"
+    begun = re.search(r"<legend>day</legend>.*?</fieldset>", owner.get(f"{draft}/columns/0").text, re.DOTALL)
+    assert begun
+    assert '<option value="date" selected>' in begun[0]
+    assert re.findall(r'name="m[a-z]+-\d+" value="([^"]*)"', begun[0]) == ["", ""], "two centuries of blocks"
     for day in ({"kind": "text"}, {"kind": "date"}, {"kind": "out"}):
         found = columns(owner, f"{draft}/columns/0", {"day": day, "fare": {"kind": "integer"}})
         assert (found.status_code, "the first and the last of its calendar" in found.text) == (422, True)
@@ -157,6 +161,17 @@ def test_a_folder_of_files_that_grows(clinic: AtDesk, owner: Visitor, monkeypatc
     assert open_it(owner, "rides.toml").endswith("/data/rides/owner")
 
 
+def test_files_of_one_table_are_one_line_and_each_can_still_be_chosen(owner: Visitor) -> None:
+    """A year of days is 365 files: nobody finds the others among them."""
+    page = owner.get("/desk/new").text
+    table = re.search(r'value="rides/\*.csv".*?<details><summary>.*?</details>', page, re.DOTALL)
+    assert table, page
+    assert len(re.findall(r'name="file-\d+-\d+" value="rides/[^*"]+\.csv"', table[0])) > 1
+    assert not re.search(r'value="rides/[^*"]', page.replace(table[0], ""))
+    draft = begin(owner, "one-day", re.findall(r'value="(rides/[^*"]+\.csv)"', table[0])[0])
+    assert "<details open><summary>Only some" in owner.get(f"{draft}/files").text
+
+
 def test_a_unit_with_all_its_rows(owner: Visitor) -> None:
     draft = begin(owner, "whole", "rides/*.csv")
     known = {"unit": "rider", "tables": "1", "unit_0": "column:rider_id", "rows_0": "3", "lines_0": "no"}
@@ -177,6 +192,9 @@ def test_what_does_not_fit_together_is_told_where_it_is_decided(owner: Visitor) 
     found = send(owner, f"{draft}/units", **known, **growing, unit_1="column:patient_id")
     assert found.status_code == 422
     assert "is protected otherwise" in found.text
+    assert "protect a unit with all its rows" in found.text, "the smallest change, as the form calls it"
+    whole = {**growing, "stream_protects_0": "unit", "stream_most_0": "3"}
+    went(send(owner, f"{draft}/units", **known, **whole, unit_1="column:patient_id"))
     assert "2. <" in found.text or "Whom to protect" in found.text
     went(send(owner, f"{draft}/units", **known, **growing, unit_1="out"))
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import os
 import re
+import shlex
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -25,12 +26,18 @@ EXHAUSTED: Final = 4
 FAILED: Final = 5
 INTERRUPTED: Final = 130
 PIPE: Final = 141
+ROWS: Final = (".csv", ".tsv", ".csv.gz", ".tsv.gz", ".parquet", ".pq", ".duckdb", ".db")
+"""How files of rows end, which somebody may name where a policy is wanted."""
 TRACEBACK: Final = "DISCREET_TRACEBACK"
 """The environment variable that lets unforeseen errors through, for those who look for their cause."""
 
 _ARGUMENT: Final = re.compile(
     r'\b(epsilon|rho|delta|error|group_size|confidence|dialect|analyst|[klct])=("?)([\w.-]+)\2'
 )
+_RANGE: Final = re.compile(r"(\S+) is not in the range (?:([^\s<]+)(<=?))?x(?:([<>]=?)(\S+?))?\.(?!\S)")
+_NUMBER: Final = re.compile(r"is not a valid (integer|float)(?: range)?\.")
+_LOW: Final = {"<=": "at least", "<": "above"}
+_HIGH: Final = {"<=": "at most", "<": "below", ">=": "at least", ">": "above"}
 _PARAMS: Final = re.compile(r'params=\{"(\w+)": ([^}]*)\}')
 
 
@@ -47,6 +54,25 @@ def typed(fix: str) -> str:
         .replace('blocks="', '--blocks "')
     )
     return _ARGUMENT.sub(lambda match: f"--{match[1].replace('_', '-')} {match[3]}", named)
+
+
+def plainly(message: str) -> str:
+    """What click says about a number, without its formulas.
+
+    >>> plainly("0 is not in the range x>=1."), plainly("1.5 is not in the range 0<=x<1.")
+    ('must be at least 1, not 0', 'must be at least 0 and below 1, not 1.5')
+    >>> plainly("'abc' is not a valid float range."), plainly("'1.5' is not a valid integer.")
+    ("'abc' is no number", "'1.5' is no whole number")
+    """
+
+    def sides(match: re.Match[str]) -> str:
+        value, low, below, above, high = match.groups()
+        said = [f"{_LOW[below]} {low}"] if low else []
+        said += [f"{_HIGH[above]} {high}"] if high else []
+        return f"must be {' and '.join(said)}, not {value}"
+
+    message = _RANGE.sub(sides, message)
+    return _NUMBER.sub(lambda match: "is no whole number" if match[1] == "integer" else "is no number", message)
 
 
 class NobodyReads(Exception):  # noqa: N818  (nothing is wrong with us)
@@ -138,6 +164,9 @@ def _policy(wrong: Any) -> Failure:
     if len(wrong.problems) > 1:
         return Failure(WRONG_USE, "policy", str(wrong), f"fix these {len(wrong.problems)} problems")
     (problem,) = wrong.problems
+    if problem.where.startswith("line ") and wrong.file.lower().endswith(ROWS):
+        fix = f"name a policy, not its rows; one is made of them by: discreet init {shlex.quote(wrong.file)}"
+        return Failure(WRONG_USE, "policy", f"{wrong.file}: is no policy", fix)
     return Failure(WRONG_USE, "policy", f"{wrong.file}: {problem.reason}", problem.fix)
 
 
@@ -153,7 +182,7 @@ def _file(failed: Any) -> Failure:
 
 def _usage(wrong: click.UsageError) -> Failure:
     command = wrong.ctx.command_path if wrong.ctx else "discreet"
-    return Failure(WRONG_USE, "usage", wrong.format_message(), f"see `{command} --help`")
+    return Failure(WRONG_USE, "usage", plainly(wrong.format_message()), f"see `{command} --help`")
 
 
 def _click(wrong: click.ClickException) -> Failure:

@@ -19,7 +19,6 @@ UNNAMED: Final = "policy"
 PRINTED: Final = Path("-")
 DELTA: Final = 1e-6
 EPSILON: Final = 3.0
-ROWS: Final = 10
 """What is proposed where nothing was decided."""
 
 
@@ -37,7 +36,7 @@ ROWS: Final = 10
 @click.option("--name", help="What to call the data; else the name of the file.")
 @click.option("--unit", metavar="COLUMN", help='The column that names whom to protect, or "row"; else left to decide.')
 @click.option("--max-rows", type=click.IntRange(1), help="How many rows of one unit are read; else left to decide.")
-@click.option("--epsilon", type=click.FloatRange(0, min_open=True), help="The budget; else it is left to decide.")
+@click.option("--epsilon", type=click.FloatRange(1e-9, 1e9), help="The budget; else it is left to decide.")
 @click.option(
     "--delta", type=click.FloatRange(0, 1, max_open=True), help=f"With --epsilon: {DELTA:g} unless said; 0 for pure ε."
 )
@@ -80,7 +79,7 @@ def init(sources: tuple[str, ...], metadata: Path | None, output: Path | None, a
         return
     _tell(target, text, undecided)
     if sources:
-        _tell_next(sources, target, policy, text)
+        _tell_next(sources, target, policy, text, decided)
 
 
 def _target(sources: tuple[str, ...], output: Path | None, *, as_json: bool) -> Path | None:
@@ -158,13 +157,17 @@ def _tell(target: Path | None, text: str, undecided: tuple[Finding, ...]) -> Non
         click.echo(f"  {printable(str(problem))}", err=True)
 
 
-def _tell_next(sources: tuple[str, ...], target: Path | None, policy: Policy | None, text: str) -> None:
+def _tell_next(
+    sources: tuple[str, ...], target: Path | None, policy: Policy | None, text: str, decided: dict[str, object]
+) -> None:
     """Commands that work as they stand."""
     if policy is None or target is None:
-        options = ["-o", str(target or Path(f"{_called(sources[0])}.toml")), *_proposed(sources, text)]
+        options = ["-o", str(target or Path(f"{_called(sources[0])}.toml")), *_proposed(sources, text, decided)]
         apart = any(source.startswith("-") for source in sources)
         again = [*options, "--", *sources] if apart else [*sources, *options]
-        click.echo("next, decide (or edit the draft: remove the # of what you decide), such as:", err=True)
+        remove = f"edit the draft, or remove {target} and decide all at once" if target and decided else ""
+        first = remove or "decide (or edit the draft: remove the # of what you decide)"
+        click.echo(f"next, {printable(first)}, such as:", err=True)
         click.echo(f"  discreet init {printable(shlex.join(again))}", err=True)
         if "--max-rows" in options:
             click.echo(
@@ -176,15 +179,28 @@ def _tell_next(sources: tuple[str, ...], target: Path | None, policy: Policy | N
         click.echo(f"  {printable(command)}", err=True)
 
 
-def _proposed(sources: tuple[str, ...], text: str) -> list[str]:
-    """The decisions that the draft suggests, as options. Where a table has other identifiers, units have many rows."""
+def _proposed(sources: tuple[str, ...], text: str, decided: dict[str, object]) -> list[str]:
+    """The decisions that the draft suggests, as options, beside those that were made.
+
+    Where a table has other identifiers, units have many rows.
+    """
     import tomllib
 
+    from discreet.owner.draft import ROWS
+    from discreet.owner.names import whose
+
     said = [line.removeprefix("# ") for line in text.splitlines() if line.startswith(("# unit = ", "unit = "))]
-    unit = str(tomllib.loads(said[0])["unit"]) if said else "row"
-    rows = [] if unit == "row" else ["--max-rows", str(ROWS) if any("; or " in line for line in said) else "1"]
+    units = [str(tomllib.loads(line)["unit"]) for line in said]
+    likely = max(units, key=lambda each: (whose(each) > 1, units.count(each)), default="row")
+    unit = str(decided.get("unit", likely))
+    many = decided.get("max_rows", ROWS if any("; or " in line for line in said) else 1)
+    rows = [] if unit == "row" else ["--max-rows", str(many)]
     look = ["--look"] if any(".csv" in source.lower() or ".tsv" in source.lower() for source in sources) else []
-    return ["--unit", unit, *rows, "--epsilon", f"{EPSILON:g}", *look]
+    epsilon = f"{decided.get('epsilon', EPSILON):g}"
+    lines: tuple[str, ...] = decided.get("decisions", ())  # type: ignore[assignment]  # click has checked them
+    more = [word for each in lines for word in ("--decide", each)]
+    budget = [] if any(each.startswith("budget") for each in lines) else ["--epsilon", epsilon]
+    return ["--unit", unit, *rows, *budget, *look, *more]
 
 
 def _commands(path: Path, policy: Policy) -> list[str]:

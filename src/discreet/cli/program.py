@@ -67,6 +67,17 @@ class LazyGroup(click.Group):
         command: click.Command = getattr(import_module(module), name)
         return command
 
+    def resolve_command(self, ctx: click.Context, args: list[str]) -> Any:
+        try:
+            return super().resolve_command(ctx, args)
+        except click.UsageError as wrong:
+            from difflib import get_close_matches
+
+            near = get_close_matches(args[0], list(self._lazy), 1)
+            if not near:
+                raise
+            raise click.UsageError(f"{wrong.format_message()} Did you mean '{near[0]}'?", ctx) from None
+
 
 class Program(LazyGroup):
     """The outermost group: whatever happens becomes an exit code and one clear message."""

@@ -13,6 +13,7 @@ from discreet.engines.records import MAX_RECORD, record
 from discreet.policy.sources import SEPARATORS
 
 OTHER_FORMAT: Final = "see that it is a file of the format that its ending tells"
+NAMED: Final = "leave it out, or write the names of its columns into its first line"
 TO_UTF_8: Final = "save it as UTF-8, or: iconv -f WINDOWS-1252 -t UTF-8 old.csv > new.csv"
 _BOM: Final = b"\xef\xbb\xbf"
 
@@ -44,9 +45,19 @@ def separated(path: str, said: str | None = None, apart: str | None = None) -> t
         raise SourceError(said or path, "is not UTF-8", TO_UTF_8) from None
     except (OSError, EOFError):
         read = {}
+    if not read and _is_empty(path):
+        raise SourceError(said or path, "is empty", NAMED) from None
     if not read:
         raise SourceError(said or path, "could not read a header of column names", OTHER_FORMAT) from None
     return max(read.items(), key=lambda pair: len(pair[1]))
+
+
+def _is_empty(path: str) -> bool:
+    try:
+        with opened(path) as file:
+            return not file.read(1)
+    except (OSError, EOFError):
+        return False
 
 
 def _names(file: BinaryIO, apart: str) -> list[str]:

@@ -75,7 +75,10 @@ def uncastable(column: Column, figures: ColumnFigures) -> Judgement | None:
         return None
     severity = Severity.ERROR if figures.lost == figures.present else Severity.WARNING
     share = f"{_part(figures.lost, figures)} ({figures.lost / figures.present:.1%})"
-    return severity, f"{share}: not of type {column.kind}, so NULL", "correct the type, or clean the source"
+    fix = "correct the type, or clean the source"
+    if column.kind is Kind.NUMBER:
+        fix += '; of CSV with fractions like 1,5 say decimal = "," beside the source'
+    return severity, f"{share}: not of type {column.kind}, so NULL", fix
 
 
 @of_columns

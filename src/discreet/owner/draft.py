@@ -79,6 +79,8 @@ _DECIDED: Final = (
 _SEEN: Final = "#   type      of CSV: what the first values of a column seem to be; see that it is so"
 _UNIT: Final = "decide: the column that names whom you protect"
 ROW: Final = "row"
+ROWS: Final = 10
+"""How many rows of one unit are proposed, where a table seems to have several."""
 ODD: Final = "# look: "
 """Before what the owner should look at, whatever was decided."""
 
@@ -130,8 +132,7 @@ def draft(
     elif unit is not None:
         _demand_column(unit, tables)
         tables = [replace(table, unit=table.spelling(unit)) for table in tables]
-    counts = Counter(column.lower() for table in tables for column in table.identifiers)
-    likely = unit or (counts.most_common(1)[0][0] if counts else "")
+    likely = unit or likely_unit(tables)
     lines = [
         *(_DECIDED if decided else _OPEN),
         *([_SEEN] if look and any(table.source.format is Format.CSV for table in tables) else []),
@@ -143,6 +144,16 @@ def draft(
     for analyst, share in decided.get("analysts", {}).items():
         lines += ["", f"[analysts.{key(analyst)}]", *(f"{key(each)} = {value(said)}" for each, said in share.items())]
     return "\n".join(lines) + "\n"
+
+
+def likely_unit(tables: Sequence[Described]) -> str:
+    """The column that most likely names the unit of all tables, in lower case; nothing if no name tells.
+
+    One that names people goes before one that names things, however many tables have that: wards are not whom a policy
+    of visits protects.
+    """
+    counts = Counter(column.lower() for table in tables for column in table.identifiers)
+    return max(counts, key=lambda column: (whose(column) > 1, counts[column]), default="")
 
 
 def _table(

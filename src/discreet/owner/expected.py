@@ -50,6 +50,8 @@ class Meaning:
     """How often it may be more."""
     counts: dict[int, int]
     """For each error, how many counts fit into it."""
+    table: str
+    """Whose rows are counted; nothing if no table is private."""
 
 
 def expected(policy: Policy, table: str, epsilon: float = COST) -> list[Expected]:
@@ -72,14 +74,15 @@ def meaning(policy: Policy) -> Meaning:
     counts: dict[int, int] = {}
     with _imagined(policy) as curator:
         held = belief(_whole(curator), halved=True)
-        for table in list(policy.private_tables)[:1]:
+        table = next(iter(policy.private_tables), "")
+        if table:
             for error in ERRORS:
                 try:
                     preview = curator.preview(f"SELECT COUNT(*) AS n FROM {name(table)}", error=error)
                     counts[error] = preview.more or 0
                 except Refused:
                     counts[error] = 0
-    return Meaning(held["after"], held["failure"], counts)
+    return Meaning(held["after"], held["failure"], counts, table)
 
 
 def _whole(curator: Curator) -> Amount:

@@ -174,8 +174,16 @@ def _check_beside(section: Section, stream: Table, tables: Mapping[str, Table]) 
         elif not other.is_public and _kind(other) != _kind(stream):
             section.at(other.name).report(
                 f"is protected otherwise than {shown(stream.name)}, and one budget counts one kind of unit",
-                "write a policy of its own for it",
+                _alike(other, stream),
             )
+
+
+def _alike(other: Table, stream: Table) -> str:
+    """The smallest change that lets a table stand beside a stream."""
+    if _kind(other) != UNIT:
+        return "write a policy of its own for it"
+    whole = f'of {shown(stream.name)} protect a unit with all its rows (protects = "{UNIT}")'
+    return f"{whole}, or write a policy of its own for it"
 
 
 def _kind(table: Table) -> str:

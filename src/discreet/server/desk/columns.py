@@ -158,13 +158,20 @@ def sent(column: str, form: Mapping[str, str], number: int) -> Field:
 
 
 def fields_of(table: Described, known: Mapping[str, Any], unit: str | None) -> list[Field]:
-    """The columns of a table that can be declared, as they were decided or as they begin."""
-    columns = known.get("columns", {})
+    """The columns of a table that can be declared, as they were decided or as they begin.
+
+    No calendar of blocks is proposed: two centuries of days would be seventy thousand blocks to record.
+    """
+    columns, cut = known.get("columns", {}), (known.get("stream") or {}).get("column")
     return [
-        decided(column, columns[column]) if column in columns else begun(table, column)
+        decided(column, columns[column]) if column in columns else _open(begun(table, column), is_cut=column == cut)
         for column in table.columns
         if column != unit and is_name(column)
     ]
+
+
+def _open(field: Field, *, is_cut: bool) -> Field:
+    return replace(field, low="", high="") if is_cut else field
 
 
 def declarations(fields: list[Field]) -> tuple[dict[str, Any], list[Field]]:

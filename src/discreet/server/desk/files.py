@@ -40,6 +40,8 @@ class Offered:
     problem: str = ""
     files: int = 1
     """Of a folder whose files are one table: how many there are now."""
+    parts: tuple[Offered, ...] = ()
+    """Those files, one by one."""
 
     @property
     def size(self) -> str:
@@ -69,6 +71,12 @@ def offered(folder: Path) -> list[Offered]:
     return sorted([*files, *_together(folder, files)], key=lambda each: each.name)
 
 
+def shown_together(files: Sequence[Offered]) -> list[Offered]:
+    """The same files as a form lists them: those of one table under it, so that a year of days is one line."""
+    parts = {part.name for each in files for part in each.parts}
+    return [each for each in files if each.name not in parts]
+
+
 def _together(root: Path, files: Sequence[Offered]) -> Iterator[Offered]:
     """A pattern for each folder below that has several files of one kind, if nothing else would be read by it."""
     kinds: dict[str, list[Offered]] = {}
@@ -79,7 +87,7 @@ def _together(root: Path, files: Sequence[Offered]) -> Iterator[Offered]:
             kinds.setdefault(f"{folder}/*{ending}", []).append(each)
     for pattern, held in kinds.items():
         if len(held) > 1 and not is_pattern(pattern.rpartition("/")[0]) and _read_by(root, pattern) == _plain(held):
-            yield Offered(pattern, sum(each.bytes for each in held), files=len(held))
+            yield Offered(pattern, sum(each.bytes for each in held), files=len(held), parts=tuple(held))
 
 
 def _plain(files: Sequence[Offered]) -> set[str]:

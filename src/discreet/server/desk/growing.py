@@ -29,7 +29,10 @@ PROTECTED: Final = {
 CALENDAR: Final = {"type": "timestamp", "min": datetime(2024, 1, 1), "max": datetime(2024, 12, 31)}
 LARGE: Final = {"epsilon": 1e9, "delta": 0.1}
 """What is tried, where nothing is decided yet."""
-ENDS: Final = "blocks are cut by it: it holds days or times, and needs the first and the last of its calendar"
+ENDS: Final = (
+    "blocks are cut by it: it holds days or times, and needs the first and the last of its calendar: what lies"
+    " between is cut into blocks, with rows or without"
+)
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,7 +27,7 @@ from discreet.server.desk.columns import (
     with_findings,
 )
 from discreet.server.desk.drafts import Draft, decided_with
-from discreet.server.desk.files import Chosen, is_database, offered, policies
+from discreet.server.desk.files import Chosen, is_database, offered, policies, shown_together
 from discreet.server.desk.growing import BLOCKS, PROTECTED, tried, usual_epsilon, with_ends
 from discreet.server.desk.seat import Seat, Seated, found_at
 from discreet.server.desk.units import APART, COLUMN, DECIMALS, cut_anew, forms_of, read_units, sent_forms
@@ -68,7 +68,7 @@ async def _files(seat: Seat, draft: Draft | None, status: int = 200, **more: Any
     chosen = set(draft.sources) if draft else set()
     database = next(filter(is_database, draft.sources), "") if draft else ""
     known = {"name": draft.name if draft else "", "chosen": chosen, "database": database, **more}
-    return seat.step("desk-files.html", draft, "files", status, listed=listed, **known)
+    return seat.step("desk-files.html", draft, "files", status, listed=shown_together(listed), **known)
 
 
 @router.post("/new")
@@ -323,6 +323,7 @@ async def budget(seat: Seated, draft: str) -> Response:
 async def _budget(seat: Seat, draft: Draft, epsilon: str, delta: str, *, fragment: bool = False) -> Response:
     means, problem = await seat.light(_meaning_of, draft, epsilon, delta)
     context: dict[str, Any] = {
+        "private": bool(_usual_delta(draft)),
         "epsilon": epsilon,
         "delta": delta,
         "means": means,
@@ -332,8 +333,7 @@ async def _budget(seat: Seat, draft: Draft, epsilon: str, delta: str, *, fragmen
     }
     if fragment:
         return seat.show("desk-meaning.html", **context)
-    private = bool(_usual_delta(draft))
-    return seat.step("desk-budget.html", draft, "budget", 422 if problem else 200, private=private, **context)
+    return seat.step("desk-budget.html", draft, "budget", 422 if problem else 200, **context)
 
 
 @router.post("/{draft}/budget")
@@ -362,7 +362,7 @@ def _meaning_of(draft: Draft, epsilon: str, delta: str) -> tuple[Meaning | None,
     try:
         return meaning(draft.provisional({**shares, "budget": said})), ""
     except PolicyError as wrong:
-        return None, str(wrong.problems[0])
+        return None, str(wrong.problems[0]).removeprefix("budget.epsilon: ").removeprefix("budget.delta: ")
 
 
 def _usual_delta(draft: Draft) -> str:

@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from discreet.errors import Refused
-from discreet.owner.draft import Described
-from discreet.owner.names import is_identifier, whose
+from discreet.owner.draft import ROWS, Described, likely_unit
+from discreet.owner.names import is_identifier, whose, words
 from discreet.owner.toml import is_name
 from discreet.policy import Format
 from discreet.policy.section import MOST_LIMIT
@@ -82,7 +82,7 @@ def forms_of(tables: Sequence[Described], decided: Mapping[str, Any]) -> list[Ta
     made = []
     for table in tables:
         options, known = options_of(table, tables), decided.get(table.name, {})
-        chosen = _chosen(known) if known is False or known else _likely(table)
+        chosen = _chosen(known) or _likely(table, tables)
         given = known or {}
         lines = next((word for word, said in _LINES.items() if given.get("multiline") is said), "")
         is_csv = table.source.format is Format.CSV
@@ -95,7 +95,7 @@ def forms_of(tables: Sequence[Described], decided: Mapping[str, Any]) -> list[Ta
                 columns=tuple(table.columns),
                 options=options,
                 chosen=chosen,
-                rows=str(given.get("max_rows", 1)),
+                rows=str(given.get("max_rows", 1 if "unit" in given else _rows(table, chosen))),
                 lines=lines,
                 is_csv=is_csv,
                 apart=given.get("separator", ""),
@@ -119,10 +119,24 @@ def _sent(table: TableForm, form: Mapping[str, str], number: int) -> TableForm:
     return replace(table, **given, growing=Growing.sent(form, number))
 
 
-def _likely(table: Described) -> str:
-    """The column that is called like one that says whose rows are; nothing if none is: then somebody has to choose."""
-    named = next(iter(table.identifiers), "")
+def _likely(table: Described, tables: Sequence[Described]) -> str:
+    """The column that is called like one that says whose rows are; nothing if none is: then somebody has to choose.
+
+    A policy protects one kind of unit. So of several tables it is the same column; one that all kinds of things have,
+    like `id`, tells something of a table that is alone.
+    """
+    if len(tables) == 1:
+        named = next(iter(table.identifiers), "")
+    else:
+        common = likely_unit(tables)
+        named = (table.spelling(common) or "") if whose(common) > 1 or len(words(common)) > 1 else ""
     return f"{COLUMN}{named}" if named else ""
+
+
+def _rows(table: Described, chosen: str) -> int:
+    """How many rows of one unit are proposed: several where a table numbers its rows by something else, too."""
+    others = [column for column in table.identifiers if f"{COLUMN}{column}" != chosen]
+    return ROWS if chosen.startswith(COLUMN) and others else 1
 
 
 def _called(path: str) -> str:
@@ -132,12 +146,13 @@ def _called(path: str) -> str:
 
 
 def _chosen(known: Mapping[str, Any] | bool) -> str:
+    """Whose the rows are, as it was decided; nothing if it was not."""
     if isinstance(known, bool):
         return OUT
     if known.get("public"):
         return PUBLIC
     unit = str(known.get("unit", ""))
-    return unit if unit == ROW else f"{PATH if '->' in unit else COLUMN}{unit}"
+    return unit if unit in ("", ROW) else f"{PATH if '->' in unit else COLUMN}{unit}"
 
 
 def read_units(

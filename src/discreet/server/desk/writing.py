@@ -56,7 +56,11 @@ async def acknowledge(seat: Seated, draft: str) -> Response:
     seen, work = seat.seen(known, form), seat.looked(known)
     looked = None if work is None else work.value
     wanted = form.get("finding", "")
-    if looked is None or wanted not in {key_of(each) for each in looked.findings if each.severity != "error"}:
+    if (
+        looked is None
+        or looked.revision != known.revision
+        or wanted not in {key_of(each) for each in looked.findings if each.severity != "error"}
+    ):
         raise Refused("body-invalid", "this was not found, or is an error", "look at the policy beside its files again")
     listed = [*known.decisions.get("acknowledged", []), wanted]
     changed = seat.desk.drafts.change(seen, decisions={**known.decisions, "acknowledged": list(dict.fromkeys(listed))})

@@ -30,6 +30,8 @@ class Gauge:
 
     total: Balance
     own: Balance | None
+    held: tuple[str, ...] = ()
+    """What streams hold of the whole, before anything is asked: in words, for those who see everybody's."""
 
     @property
     def whole(self) -> Used:
@@ -61,7 +63,9 @@ class Gauge:
     @classmethod
     def of(cls, curator: Curator, caller: Caller) -> Gauge:
         own = None if caller.analyst is None else curator.budget(caller.analyst)
-        return cls(curator.budget(), own)
+        streams = curator.streams().values() if curator.policy.streams and own is None else ()
+        held = tuple(f"{each.name} holds {each.held.words} of it, for its blocks" for each in streams)
+        return cls(curator.budget(), own, held)
 
 
 def _part(spent: Balance, whole: Balance) -> float:

@@ -62,6 +62,8 @@ if (form) {
     soon();
   });
   sql.addEventListener("input", soon);
+  const more = ["blocks", "group_size"].map((name) => form.elements[name]).filter(Boolean); // some pages have no blocks
+  for (const field of more) field.addEventListener("input", soon);
   for (const radio of form.elements.by) radio.addEventListener("change", soon);
   document.addEventListener("click", (event) => {
     const example = event.target.closest("[data-example]");
@@ -80,6 +82,7 @@ if (form) {
     sql.dispatchEvent(new Event("editor:set"));
     epsilon.value = edit.epsilon.value;
     error.value = edit.error.value;
+    for (const field of more) field.value = edit[field.name].value;
     choose(edit.by.value);
     slide();
     sql.focus();
