@@ -15,7 +15,7 @@ ATTACKS := $(patsubst %,tests/attacks/test_%.py,fits selection_order threads_and
 unexport PYTHONDONTWRITEBYTECODE
 export PYTHONPYCACHEPREFIX := $(CURDIR)/$(VENV)/bytecode
 
-.PHONY: venv package demo serve docs test test-long test-engines quick check lint chromium provider bench test-slow coverage covered-draws covered-charges clean
+.PHONY: venv package demo serve docs test test-long test-engines test-engines-slow quick check lint chromium provider bench test-slow coverage covered-draws covered-charges clean
 
 venv: $(VENV)/.ready
 
@@ -98,6 +98,10 @@ test-engines: venv
 	@sh tests/clients/run.sh $(BIN)/python
 	@sh tests/lakes/run.sh $(BIN)/python
 	@sh tests/hadolint.sh
+
+# The same promises in Spark on more tables: before a release.
+test-engines-slow: venv
+	@sh tests/spark/run.sh $(BIN)/python slow
 
 test-slow:
 	@$(MAKE) --no-print-directory -j2 venv chromium

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import subprocess
 import sys
@@ -12,6 +13,7 @@ from typing import Any
 import pytest
 
 from discreet.engines.problems import SourceError
+from discreet.engines.spark import cluster
 from discreet.engines.spark.cluster import session
 from discreet.engines.stopping import Stop
 from discreet.policy.clusters import read_cluster
@@ -19,6 +21,14 @@ from tests.postgres.worlds import copied, table, world
 from tests.spark.conftest import MASTER
 
 COLUMNS = "n = { min = 0, max = 100 }"
+FLUSHED = "spark.sql.parser.parserDfaCacheFlushRatio"
+TEXTS = (
+    "SELECT id FROM range(9)",
+    "SELECT id, count(*) AS n FROM range(9) WHERE id BETWEEN 1 AND 5 GROUP BY id HAVING count(*) > 0 ORDER BY n",
+    "SELECT row_number() OVER (PARTITION BY id % 2 ORDER BY id DESC) AS r FROM range(9) AS t",
+    "WITH a AS (SELECT id FROM range(9)) SELECT a.id FROM a LEFT JOIN a AS b ON a.id = b.id AND b.id IN (1, 2)",
+    "SELECT CASE WHEN id > 3 THEN array(id, 1) END[0] FROM range(9) UNION ALL SELECT CAST('1' AS BIGINT)",
+)
 OWN = """
 import pathlib, sys
 from discreet.policy import read
@@ -98,3 +108,21 @@ def test_java_that_is_not_there_is_told(tmp_path: Path) -> None:
     last = ran.stderr.splitlines()[-1]
     assert "Spark did not start" in last
     assert "java -version" in last
+
+
+def test_what_the_parser_learns_of_texts_is_let_go_of(
+    spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It keeps what it learns of each form of text, and a few thousand of ours had filled the memory of the driver."""
+    assert 0 < float(cluster.SETTINGS[FLUSHED]) <= 10
+    known = spark._jvm.java.lang.Class.forName("org.apache.spark.sql.catalyst.parser.AbstractParser$")
+    states = known.getDeclaredField("numDFACacheStates")
+    states.setAccessible(True)
+    monkeypatch.setitem(cluster.SETTINGS, FLUSHED, "0.3")  # of a gigabyte: some three hundred states
+    seen = []
+    with session(read_cluster(MASTER), tmp_path, "texts") as held:
+        for text in TEXTS:
+            held.sql(text)
+            seen.append(states.get(None))
+    assert max(seen) > 0
+    assert any(later < earlier for earlier, later in itertools.pairwise(seen)), seen
