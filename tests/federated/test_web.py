@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 from urllib.parse import urlsplit
 
 import msgspec
@@ -26,6 +26,7 @@ from discreet.federated.coordinator import Coordinator
 from discreet.federated.keys import Identity
 from discreet.federated.messages import (
     Dealt,
+    End,
     Join,
     Mask,
     Prepare,
@@ -182,7 +183,7 @@ def asked(plan: Plan) -> Iterator[tuple[Callable[..., tuple[int, Any]], Coordina
         yield send, coordinator
 
 
-JOIN = b'{"kind":"join","key":"' + b"A" * 43 + b'="}'
+JOIN = b'{"kind":"join","key":"CQ' + b"A" * 41 + b'="}'
 
 
 @pytest.mark.parametrize(
@@ -291,6 +292,93 @@ def test_wrong_sizes_wrong_rounds_and_replays_are_refused_and_harm_nobody() -> N
     assert run.ends == [3] * 5
     assert set(refusals) == {"wrong-round", "body-invalid"}
     assert len(refusals) == 3 * (6 + 6 + 5)
+
+
+class Liar(Leaves):
+    """A client that deals what nobody can open, in the first round; it leaves when it is asked for `kind`."""
+
+    part = ""
+
+    def _answer(self, message: Any) -> None:
+        honest = self.worker.reply
+
+        def reply(message: Any) -> Any:
+            dealt = honest(message)
+            if not isinstance(dealt, Dealt) or dealt.round > 1:
+                return dealt
+            spoilt = {
+                "envelope": bytes(len(dealt.envelope)),
+                "shares": {u: bytes(len(s)) for u, s in dealt.shares.items()},
+            }
+            return msgspec.structs.replace(dealt, **{self.part: spoilt[self.part]})
+
+        self.worker.reply = reply  # type: ignore[method-assign]
+        try:
+            super()._answer(message)
+        finally:
+            self.worker.reply = honest  # type: ignore[method-assign]
+
+
+def lying(part: str, kind: type[Any]) -> Callable[[str], int]:
+    def act(url: str) -> int:
+        participant = Liar(url, rows, max_epsilon=ENDLESS, patience=2.0 if kind is Wait else 0.0)
+        participant.part, participant.kind = part, kind
+        return participant.run()
+
+    return act
+
+
+def test_shares_that_nobody_can_open_cost_a_round_and_drive_nobody_away() -> None:
+    run = Run(Plan(**FACTS, noise="distributed"))
+    run([honest] * 4 + [lying("shares", Wait)])
+    assert [done.used for done in run.rounds] == [False, True, True]
+    assert run.ends == [3] * 5
+
+
+def test_an_envelope_that_nobody_can_open_costs_a_round_and_not_the_training() -> None:
+    run = Run(Plan(**FACTS, noise="distributed"))
+    run([honest] * 4 + [lying("envelope", Mask)])
+    assert [done.used for done in run.rounds] == [False, True, True]
+    assert sorted(map(str, run.ends)) == ["3"] * 4 + ["unreachable"]
+
+
+LOW: Final = (
+    bytes(32),
+    bytes([1, *bytes(31)]),
+    bytes.fromhex("e0eb7a7c3b41b8ae1656e3faf19fc46ada098deb9c32b1fd866205165f49b800"),
+    bytes.fromhex("5f9c95bca3508c24b1d0b1559c83ef5b04445cc4581c8e86d8224eddd09f1157"),
+    bytes.fromhex("ecffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f"),
+)
+"""Points of which every multiple is known, so that no secret can be agreed with them: neighbours would refuse them."""
+
+
+@pytest.mark.parametrize("key", LOW, ids=bytes.hex)
+def test_keys_that_nobody_can_agree_with_get_no_seat(key: bytes) -> None:
+    with asked(Plan(**FACTS, noise="distributed")) as (_, coordinator):
+        with pytest.raises(Refused, match="no public key"):
+            coordinator.join(Join(key), object())
+        assert coordinator.join(Join(Identity().public), object()).number == 0
+
+
+def test_a_client_whose_neighbours_did_not_deal_goes_on_with_the_next_round() -> None:
+    keys = {number: Identity().public for number in (1, 2)}
+    prepare = Prepare(1, (0, 1, 2), keys, raw_weights(np.zeros(3)), 1.0)
+    participant, fake = faced(Plan(**FACTS, noise="distributed"), prepare, Mask(1, {}), End(1))
+    assert participant.run() == 1
+    assert not any(isinstance(heard, Vector) for heard in fake.heard)
+
+
+def test_who_asks_again_without_an_answer_is_not_waited_for() -> None:
+    """Nobody but the coordinator's patience, which is endless here, would end the round."""
+    run = Run(Plan(**{**FACTS, "rounds": 1}), patience=1e6)
+
+    def silent(url: str) -> int:
+        participant = Participant(url, rows, max_epsilon=ENDLESS, patience=2.0)
+        participant._answer = lambda _: None  # type: ignore[method-assign]
+        return participant.run()
+
+    run([honest] * 4 + [silent])
+    assert [done.survivors for done in run.rounds] == [4]
 
 
 # hostile coordinators
