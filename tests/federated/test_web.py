@@ -368,16 +368,18 @@ def test_a_client_whose_neighbours_did_not_deal_goes_on_with_the_next_round() ->
     assert not any(isinstance(heard, Vector) for heard in fake.heard)
 
 
+class Silent(Participant):
+    """A client that answers nothing and asks what is next."""
+
+    def _answer(self, message: Any) -> None:
+        """Nothing is sent."""
+
+
 def test_who_asks_again_without_an_answer_is_not_waited_for() -> None:
     """Nobody but the coordinator's patience, which is endless here, would end the round."""
     run = Run(Plan(**{**FACTS, "rounds": 1}), patience=1e6)
-
-    def silent(url: str) -> int:
-        participant = Participant(url, rows, max_epsilon=ENDLESS, patience=2.0)
-        participant._answer = lambda _: None  # type: ignore[method-assign]
-        return participant.run()
-
-    run([honest] * 4 + [silent])
+    clients: list[Callable[[str], object]] = [honest] * 4
+    run([*clients, lambda url: Silent(url, rows, max_epsilon=ENDLESS, patience=2.0).run()])
     assert [done.survivors for done in run.rounds] == [4]
 
 
