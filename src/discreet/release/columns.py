@@ -148,9 +148,9 @@ def _is_plain(array: Values) -> bool:
 def _of_whole(values: Values, codes: Mapping[Any, int], null: int) -> NDArray[np.int64]:
     """The codes of whole numbers of any type.
 
-    Theorem  What a value becomes depends on it and on public codes alone, and so does the way it takes. Proof: the table
-             and the list of keys are made of codes, and whatever is done is elementwise. Numbers of narrow types are
-             subtracted as wide ones: differences of their own type would wrap around.
+    Theorem  What a value becomes depends on it and on public codes alone, and so does how it is done. Proof: table and
+             keys are made of codes, and all else is elementwise. Numbers of narrow types are subtracted as wide ones:
+             differences of their own type would wrap around.
     """
     limits = np.iinfo(values.dtype)
     known = {int(key): code for key, code in codes.items() if _is_whole(key) and limits.min <= key <= limits.max}
