@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import http.client
 import json
+import math
 import signal
 import socket
 import subprocess
@@ -39,6 +40,7 @@ from discreet.federated.messages import (
     decoded,
     encoded,
     raw_weights,
+    raw_words,
 )
 from discreet.federated.models import local_update
 from discreet.federated.participant import Connection, Participant, Unreachable
@@ -292,6 +294,32 @@ def test_wrong_sizes_wrong_rounds_and_replays_are_refused_and_harm_nobody() -> N
     assert run.ends == [3] * 5
     assert set(refusals) == {"wrong-round", "body-invalid"}
     assert len(refusals) == 3 * (6 + 6 + 5)
+
+
+def loud(url: str) -> int:
+    """A client whose update is as long as words allow: as long as those of all clients together, with their noise."""
+    participant = Participant(url, rows, max_epsilon=ENDLESS, patience=0.0)
+    participant.worker.reply = lambda message: Vector(  # type: ignore[method-assign]
+        message.round,  # type: ignore[attr-defined]
+        raw_words(np.full(3, 2**31 - 1, dtype=np.uint32)),
+    )
+    return participant.run()
+
+
+@pytest.mark.parametrize("place", ["central", "local"])
+def test_what_no_noise_explains_is_no_update(place: str) -> None:
+    run = Run(Plan(**FACTS, noise=place))
+    clients: list[Callable[[str], object]] = [honest] * 4
+    run([*clients, loud])
+    assert [done.survivors for done in run.rounds] == [4] * 3
+    assert sorted(map(str, run.ends)) == ["3"] * 4 + ["body-invalid"]
+
+
+def test_noise_of_honest_clients_is_never_taken_for_a_lie() -> None:
+    """The farthest update, and noise of which one in 10¹² is as large."""
+    plan = Plan(**FACTS, noise="local", quantile=0.5)
+    far = math.isqrt(plan.grid.sensitivity_squared) + 7 * math.sqrt(plan.variance)
+    assert far < plan.farthest < 2**31 / 2
 
 
 class Liar(Leaves):
