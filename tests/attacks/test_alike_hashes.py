@@ -95,6 +95,6 @@ def test_ordinary_values_are_not() -> None:
     assert estimator_of("GaussianNB", {"classes": ordinary}).get_params()["classes"] == ordinary
     thirds = [{"fraction": f"{number}/3"} for number in range(3000)]
     assert len(estimator_of("GaussianNB", {"bounds": [[0, each] for each in thirds]}).get_params()["bounds"]) == 3000
-    assert model_to_score(model([[0.0] * 3000, [7] * 3000])).beside_[0] == [0.0] * 3000  # type: ignore[attr-defined]
+    assert model_to_score(model([[0.0] * 3000, [7] * 3000])).beside_[0] == [0.0] * 3000
     paths = [[state, county] for state in range(50) for county in range(60)]
-    assert publication_of("Hierarchy", {"levels": ["a", "b"], "paths": paths})
+    assert publication_of("Hierarchy", {"levels": ["a", "b"], "paths": paths}).columns == ("a", "b")

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from discreet.collector.estimates import MOST_KEPT, Tallies
+from discreet.collector.estimates import MOST_WAITING, Tallies
 from tests.collector.running import ANSWERS, SURVEY, URL, Site, site
 from tests.server.running import refused
 from tests.server.visitor import Seen
@@ -226,13 +226,13 @@ def test_reports_that_nobody_looks_at_are_not_kept_in_memory(shared: Site) -> No
     """Anybody may send as many as they like, and the owner may look once a month."""
     tallies, survey = Tallies(shared.survey), shared.survey
     question = next(each for each in survey.questions if each.id == "way")
-    reports = [bytes(row) for row in question.mechanism.encode([0, 1, 2, 3] * (MOST_KEPT // 2))]
+    reports = [bytes(row) for row in question.mechanism.encode([0, 1, 2, 3] * (MOST_WAITING // 2))]
     held = []
     for start in range(0, len(reports), 100):
         tallies.add(question.id, reports[start : start + 100])
         held.append(sum(map(len, tallies._waiting.values())))
-    assert max(held) <= MOST_KEPT
-    assert tallies.estimates()[1].count == len(reports) == 2 * MOST_KEPT
+    assert max(held) <= MOST_WAITING
+    assert tallies.estimates()[1].count == len(reports) == 2 * MOST_WAITING
     whole = question.mechanism.estimate(reports).values  # type: ignore[attr-defined]
     assert [row.value for row in tallies.estimates()[1].rows] == whole.tolist()
 

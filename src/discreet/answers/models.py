@@ -82,13 +82,13 @@ def _hashed(value: Any, alike: dict[int, set[int]]) -> _Hashed | None:
         known = [part for part in parts if part is not None]
         if len(known) < len(parts):
             return None
-        found = _Hashed(hash(tuple(known)), hash(tuple(part.text for part in known)))
+        hashed = _Hashed(hash(tuple(known)), hash(tuple(part.text for part in known)))
     elif isinstance(value, int | float | Number):
-        found = _Hashed(hash(value), hash(repr(value)))
+        hashed = _Hashed(hash(value), hash(repr(value)))
     else:
         return None
-    alike.setdefault(found.own, set()).add(found.text)
-    return found
+    alike.setdefault(hashed.own, set()).add(hashed.text)
+    return hashed
 
 
 def _read(value: dict[str, Any], alike: dict[int, set[int]]) -> Any:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 CONFIDENCE: Final = 0.95
 COLUMNS: Final = ("question", "answer", "estimate", "low", "high", "reports")
-MOST_KEPT: Final = 2**12
+MOST_WAITING: Final = 2**12
 """Reports for a question that are added up together: whoever sends many makes no memory grow."""
 MOST_DRAWN: Final = 40
 SHARE: Final = "share of people"
@@ -96,9 +96,9 @@ class Tallies:
         self._sums: dict[str, Tally] = {}
 
     def add(self, question: str, reports: Sequence[bytes]) -> None:
-        for start in range(0, len(reports), MOST_KEPT):
-            part = reports[start : start + MOST_KEPT]
-            if len(self._waiting[question]) + len(part) > MOST_KEPT:
+        for start in range(0, len(reports), MOST_WAITING):
+            part = reports[start : start + MOST_WAITING]
+            if len(self._waiting[question]) + len(part) > MOST_WAITING:
                 self.of(self._questions[question])
             self._waiting[question].extend(part)
 
