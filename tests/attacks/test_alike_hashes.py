@@ -12,6 +12,7 @@ from typing import Any, Final
 import numpy as np
 import pytest
 
+from discreet.answers.models import MOST_ALIKE
 from discreet.errors import Refused
 from discreet.learn import GaussianNB
 from discreet.learn.sent import estimator_of, model_to_score
@@ -19,23 +20,18 @@ from discreet.release.sent import publication_of
 
 PRIME: Final = 2**61 - 1
 """Numbers that it divides have the hash 0."""
-MANY: Final = 500
+MANY: Final = MOST_ALIKE + 1
 WORD: Final = 2**64
-
-
-def _turned(word: int, by: int) -> int:
-    return (word << by | word >> (64 - by)) % WORD
 
 
 def pairs(many: int) -> list[list[int]]:
     """Pairs of small numbers with one hash as tuples: the second number undoes what the first did to it."""
     one, two, five = 11400714785074694791, 14029467366897019727, 2870177450012600261
-    found: list[list[int]] = []
-    first = 0
+    undone, found, first = pow(two, -1, WORD), list[list[int]](), 0
     while len(found) < many:
         first += 1
-        begun = _turned((five + first * two) % WORD, 31) * one % WORD
-        second = (5 * two * 3 - begun) * pow(two, -1, WORD) % WORD
+        word = (five + first * two) % WORD
+        second = (15 - (word << 31 | word >> 33) * one * undone) % WORD
         if second < 2**53:
             found.append([first, second])
     return found
