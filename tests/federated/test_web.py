@@ -203,6 +203,7 @@ JOIN = b'{"kind":"join","key":"CQ' + b"A" * 41 + b'="}'
         ("/join", JOIN, {"Content_Type": "text/plain"}, 415, "not-json"),
         ("/join", JOIN, {"Host": "evil.example:80"}, 400, "unknown-host"),
         ("/join", JOIN, {"Content_Length": "99999999"}, 413, "too-large"),
+        ("/join", JOIN, {"Content_Length": "9" * 5000}, 413, "too-large"),
         ("/join", JOIN, {"Content_Length": "-1"}, 400, "http"),
         ("/join", JOIN, {"Content_Length": "x"}, 400, "http"),
         ("/nowhere", JOIN, {}, 404, "unknown-route"),
@@ -212,6 +213,15 @@ JOIN = b'{"kind":"join","key":"CQ' + b"A" * 41 + b'="}'
         ("/send", b'{"kind":"vector","round":1,"words":""}', {}, 401, "unauthorized"),
         ("/send", b'{"kind":"vector","round":"1","words":""}', {}, 422, "body-invalid"),
         ("/send", b'{"kind":"vector","round":1,"words":"?"}', {}, 422, "body-invalid"),
+        # numbers that 2^61 - 1 divides have one hash, and a table of many of them takes time with their square
+        (
+            "/send",
+            b'{"kind":"shares","round":1,"stayed":{"2305843009213693951":""},"failed":{}}',
+            {},
+            422,
+            "body-invalid",
+        ),
+        ("/send", b'{"kind":"dealt","round":1,"envelope":"","shares":{"-1":""}}', {}, 422, "body-invalid"),
     ],
 )
 def test_messages_that_are_none_are_refused(
