@@ -8,6 +8,7 @@ from __future__ import annotations
 import copy
 import json
 from collections.abc import Iterator
+from datetime import date
 from typing import Any, Final
 
 import numpy as np
@@ -18,9 +19,10 @@ from discreet.answers.scores import scores_of
 from discreet.audit.replay import replay
 from discreet.curator.curator import Curator
 from discreet.errors import Refused
-from discreet.learn import DecisionTreeClassifier, GaussianNB
+from discreet.learn import DecisionTreeClassifier, GaussianNB, PoissonCount
 from discreet.learn.codec import VERSION
 from discreet.learn.core import ESTIMATORS
+from discreet.learn.score import BLOCK, _total
 from discreet.learn.sent import model_to_score, own
 from tests.learn.cases import CASES, COSTS, data
 from tests.learn.test_score_task import MODEL, SQL, curator
@@ -181,6 +183,52 @@ def test_a_model_that_fails_on_one_person_tells_nothing_of_that_person(monkeypat
     report = replay(policy_of(POLICY, head=PURE), task, without, whole)
     assert report.same, report
     assert report.l1 <= 1
+
+
+def _rates(last: Any) -> Any:
+    """Rates of four cells, of which no probe is in the second: women under fifty."""
+    rows = np.array([["F", False], ["M", True]] * 20, dtype=object)
+    model = PoissonCount(categories=[["F", "M"], [False, True]], y_bounds=(0, 1000), epsilon=1).fit(
+        rows, [1.0, 2.0] * 20
+    )
+    model.rates_ = np.array([1.0, last, 1.0, 1.0], dtype=object)
+    return model
+
+
+@pytest.mark.parametrize("last", ["nobody", 10**400, date(2026, 1, 1), True], ids=lambda last: type(last).__name__)
+def test_what_a_model_says_of_one_person_is_a_number_or_nothing(last: Any) -> None:
+    """A rate that is none, where only one person is: with it and without it, the same comes of the question."""
+    task = _rates(last).score_task(
+        "SELECT sex, age < 50 AS young, pay FROM people",
+        target="pay",
+        metric="mean_absolute_error",
+        epsilon=1,
+        fresh=True,
+    )
+    without, whole = tables(30), tables(30)
+    without["people"] = [row for row in without["people"] if row["sex"] == "M"]
+    whole["people"] = [*without["people"], {"person": 99, "age": 5, "pay": 7.0, "free": 0.0, "sex": "F"}]
+    report = replay(policy_of(POLICY, head=PURE), task, without, whole)
+    assert report.same, report
+    assert report.l1 <= 1
+
+
+def test_where_a_model_fails_on_one_person_it_is_not_asked_about_each_of_the_others() -> None:
+    """How often it is asked says how long it takes, and one row would decide that."""
+    rows, asked = np.arange(2.0 * BLOCK)[:, None], []
+
+    class Trap:
+        def predict(self, rows: Any) -> Any:
+            asked.append(len(rows))
+            if (rows == 777).any():
+                raise IndexError("leaf")
+            return rows[:, 0]
+
+    said = _total(Trap(), rows, len(rows))
+    assert np.flatnonzero(np.isnan(said)).tolist() == [777]
+    assert np.delete(said, 777).tolist() == np.delete(rows[:, 0], 777).tolist()
+    assert len(asked) <= 2 + 2 * BLOCK.bit_length()
+    assert sum(asked) <= 4 * len(rows)
 
 
 def test_models_with_pieces_missing_are_found_before_the_charge(found: Curator) -> None:

@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 
+from discreet.collector.estimates import MOST_WAITING, Tallies
 from tests.collector.running import ANSWERS, SURVEY, URL, Site, site
 from tests.server.running import refused
 from tests.server.visitor import Seen
@@ -90,6 +91,9 @@ def test_what_is_no_json_or_too_large_is_refused(shared: Site) -> None:
     refused(shared.send("POST", "/api/v1/reports", content=body, headers=plain), 415, "not-json")
     own = {"content-type": "application/json"}
     refused(shared.send("POST", "/api/v1/reports", content=b"\xff", headers=own), 422, "body-invalid")
+    for text in (b"\xff", b"\xed\xa0\x80", b"\\ud800", b"\0"):  # within a text, where no JSON has them
+        wrong = body.encode().replace(b'"survey": "', b'"survey": "' + text)
+        refused(shared.send("POST", "/api/v1/reports", content=wrong, headers=own), 422, "body-invalid")
     refused(shared.send("POST", "/api/v1/reports", content=b"[" * 60_000, headers=own), 422, "body-invalid")
     refused(
         shared.send("POST", "/api/v1/reports", content=b" " * 70_000 + body.encode(), headers=own), 413, "too-large"
@@ -216,6 +220,21 @@ def test_what_is_not_there_is_said_to_people_and_to_programs(shared: Site) -> No
     refused(shared.send("GET", "/nothing"), 404, "unknown-route")
     refused(shared.send("PUT", "/api/v1/reports"), 405, "method-not-allowed")
     refused(shared.send("GET", "/static/000000000000/survey.js"), 404, "unknown-route")
+
+
+def test_reports_that_nobody_looks_at_are_not_kept_in_memory(shared: Site) -> None:
+    """Anybody may send as many as they like, and the owner may look once a month."""
+    tallies, survey = Tallies(shared.survey), shared.survey
+    question = next(each for each in survey.questions if each.id == "way")
+    reports = [bytes(row) for row in question.mechanism.encode([0, 1, 2, 3] * (MOST_WAITING // 2))]
+    held = []
+    for start in range(0, len(reports), 100):
+        tallies.add(question.id, reports[start : start + 100])
+        held.append(sum(map(len, tallies._waiting.values())))
+    assert max(held) <= MOST_WAITING
+    assert tallies.estimates()[1].count == len(reports) == 2 * MOST_WAITING
+    whole = question.mechanism.estimate(reports).values  # type: ignore[attr-defined]
+    assert [row.value for row in tallies.estimates()[1].rows] == whole.tolist()
 
 
 def test_estimates_go_on_after_a_restart(tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import http.client
 import json
+import math
 import signal
 import socket
 import subprocess
@@ -14,7 +15,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 from urllib.parse import urlsplit
 
 import msgspec
@@ -26,6 +27,7 @@ from discreet.federated.coordinator import Coordinator
 from discreet.federated.keys import Identity
 from discreet.federated.messages import (
     Dealt,
+    End,
     Join,
     Mask,
     Prepare,
@@ -38,6 +40,7 @@ from discreet.federated.messages import (
     decoded,
     encoded,
     raw_weights,
+    raw_words,
 )
 from discreet.federated.models import local_update
 from discreet.federated.participant import Connection, Participant, Unreachable
@@ -182,7 +185,7 @@ def asked(plan: Plan) -> Iterator[tuple[Callable[..., tuple[int, Any]], Coordina
         yield send, coordinator
 
 
-JOIN = b'{"kind":"join","key":"' + b"A" * 43 + b'="}'
+JOIN = b'{"kind":"join","key":"CQ' + b"A" * 41 + b'="}'
 
 
 @pytest.mark.parametrize(
@@ -200,6 +203,7 @@ JOIN = b'{"kind":"join","key":"' + b"A" * 43 + b'="}'
         ("/join", JOIN, {"Content_Type": "text/plain"}, 415, "not-json"),
         ("/join", JOIN, {"Host": "evil.example:80"}, 400, "unknown-host"),
         ("/join", JOIN, {"Content_Length": "99999999"}, 413, "too-large"),
+        ("/join", JOIN, {"Content_Length": "9" * 5000}, 413, "too-large"),
         ("/join", JOIN, {"Content_Length": "-1"}, 400, "http"),
         ("/join", JOIN, {"Content_Length": "x"}, 400, "http"),
         ("/nowhere", JOIN, {}, 404, "unknown-route"),
@@ -209,6 +213,15 @@ JOIN = b'{"kind":"join","key":"' + b"A" * 43 + b'="}'
         ("/send", b'{"kind":"vector","round":1,"words":""}', {}, 401, "unauthorized"),
         ("/send", b'{"kind":"vector","round":"1","words":""}', {}, 422, "body-invalid"),
         ("/send", b'{"kind":"vector","round":1,"words":"?"}', {}, 422, "body-invalid"),
+        # numbers that 2^61 - 1 divides have one hash, and a table of many of them takes time with their square
+        (
+            "/send",
+            b'{"kind":"shares","round":1,"stayed":{"2305843009213693951":""},"failed":{}}',
+            {},
+            422,
+            "body-invalid",
+        ),
+        ("/send", b'{"kind":"dealt","round":1,"envelope":"","shares":{"-1":""}}', {}, 422, "body-invalid"),
     ],
 )
 def test_messages_that_are_none_are_refused(
@@ -291,6 +304,121 @@ def test_wrong_sizes_wrong_rounds_and_replays_are_refused_and_harm_nobody() -> N
     assert run.ends == [3] * 5
     assert set(refusals) == {"wrong-round", "body-invalid"}
     assert len(refusals) == 3 * (6 + 6 + 5)
+
+
+def loud(url: str) -> int:
+    """A client whose update is as long as words allow: as long as those of all clients together, with their noise."""
+    participant = Participant(url, rows, max_epsilon=ENDLESS, patience=0.0)
+    participant.worker.reply = lambda message: Vector(  # type: ignore[method-assign]
+        message.round,  # type: ignore[attr-defined]
+        raw_words(np.full(3, 2**31 - 1, dtype=np.uint32)),
+    )
+    return participant.run()
+
+
+@pytest.mark.parametrize("place", ["central", "local"])
+def test_what_no_noise_explains_is_no_update(place: str) -> None:
+    run = Run(Plan(**FACTS, noise=place))
+    clients: list[Callable[[str], object]] = [honest] * 4
+    run([*clients, loud])
+    assert [done.survivors for done in run.rounds] == [4] * 3
+    assert sorted(map(str, run.ends)) == ["3"] * 4 + ["body-invalid"]
+
+
+def test_noise_of_honest_clients_is_never_taken_for_a_lie() -> None:
+    """The farthest update, and noise of which one in 10¹² is as large."""
+    plan = Plan(**FACTS, noise="local", quantile=0.5)
+    far = math.isqrt(plan.grid.sensitivity_squared) + 7 * math.sqrt(plan.variance)
+    assert far < plan.farthest < 2**31 / 2
+
+
+class Liar(Leaves):
+    """A client that deals what nobody can open, in the first round; it leaves when it is asked for `kind`."""
+
+    part = ""
+
+    def _answer(self, message: Any) -> None:
+        honest = self.worker.reply
+
+        def reply(message: Any) -> Any:
+            dealt = honest(message)
+            if not isinstance(dealt, Dealt) or dealt.round > 1:
+                return dealt
+            spoilt = {
+                "envelope": bytes(len(dealt.envelope)),
+                "shares": {u: bytes(len(s)) for u, s in dealt.shares.items()},
+            }
+            return msgspec.structs.replace(dealt, **{self.part: spoilt[self.part]})
+
+        self.worker.reply = reply  # type: ignore[method-assign]
+        try:
+            super()._answer(message)
+        finally:
+            self.worker.reply = honest  # type: ignore[method-assign]
+
+
+def lying(part: str, kind: type[Any]) -> Callable[[str], int]:
+    def act(url: str) -> int:
+        participant = Liar(url, rows, max_epsilon=ENDLESS, patience=2.0 if kind is Wait else 0.0)
+        participant.part, participant.kind = part, kind
+        return participant.run()
+
+    return act
+
+
+def test_shares_that_nobody_can_open_cost_a_round_and_drive_nobody_away() -> None:
+    run = Run(Plan(**FACTS, noise="distributed"))
+    run([honest] * 4 + [lying("shares", Wait)])
+    assert [done.used for done in run.rounds] == [False, True, True]
+    assert run.ends == [3] * 5
+
+
+def test_an_envelope_that_nobody_can_open_costs_a_round_and_not_the_training() -> None:
+    run = Run(Plan(**FACTS, noise="distributed"))
+    run([honest] * 4 + [lying("envelope", Mask)])
+    assert [done.used for done in run.rounds] == [False, True, True]
+    assert sorted(map(str, run.ends)) == ["3"] * 4 + ["unreachable"]
+
+
+LOW: Final = (
+    bytes(32),
+    bytes([1, *bytes(31)]),
+    bytes.fromhex("e0eb7a7c3b41b8ae1656e3faf19fc46ada098deb9c32b1fd866205165f49b800"),
+    bytes.fromhex("5f9c95bca3508c24b1d0b1559c83ef5b04445cc4581c8e86d8224eddd09f1157"),
+    bytes.fromhex("ecffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f"),
+)
+"""Points of which every multiple is known, so that no secret can be agreed with them: neighbours would refuse them."""
+
+
+@pytest.mark.parametrize("key", LOW, ids=bytes.hex)
+def test_keys_that_nobody_can_agree_with_get_no_seat(key: bytes) -> None:
+    with asked(Plan(**FACTS, noise="distributed")) as (_, coordinator):
+        with pytest.raises(Refused, match="no public key"):
+            coordinator.join(Join(key), object())
+        assert coordinator.join(Join(Identity().public), object()).number == 0
+
+
+def test_a_client_whose_neighbours_did_not_deal_goes_on_with_the_next_round() -> None:
+    keys = {number: Identity().public for number in (1, 2)}
+    prepare = Prepare(1, (0, 1, 2), keys, raw_weights(np.zeros(3)), 1.0)
+    participant, fake = faced(Plan(**FACTS, noise="distributed"), prepare, Mask(1, {}), End(1))
+    assert participant.run() == 1
+    assert not any(isinstance(heard, Vector) for heard in fake.heard)
+
+
+class Silent(Participant):
+    """A client that answers nothing and asks what is next."""
+
+    def _answer(self, message: Any) -> None:
+        """Nothing is sent."""
+
+
+def test_who_asks_again_without_an_answer_is_not_waited_for() -> None:
+    """Nobody but the coordinator's patience, which is endless here, would end the round."""
+    run = Run(Plan(**{**FACTS, "rounds": 1}), patience=1e6)
+    clients: list[Callable[[str], object]] = [honest] * 4
+    run([*clients, lambda url: Silent(url, rows, max_epsilon=ENDLESS, patience=2.0).run()])
+    assert [done.survivors for done in run.rounds] == [4]
 
 
 # hostile coordinators

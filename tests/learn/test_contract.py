@@ -6,6 +6,7 @@ import pickle
 import random
 import subprocess
 import sys
+import warnings
 from collections.abc import Callable, Iterator
 from fractions import Fraction
 from pathlib import Path
@@ -289,6 +290,17 @@ def test_the_charge_comes_before_the_data(make: Callable[..., Any], kind: str) -
     assert charges == [(model.loss_, f"{type(model).__name__}.fit")]
     assert till.events[0] == charges[0]
     assert "looked" in till.events
+
+
+@pytest.mark.parametrize(("make", "kind"), [(make, kind) for _, make, kind in PURE], ids=[name for name, _, _ in PURE])
+def test_no_row_decides_whether_there_is_a_warning(make: Callable[..., Any], kind: str) -> None:
+    rows, labels = data(kind, 40, 1)
+    rows[0], rows[1] = 1.7e308, -1.7e308
+    if kind in ("targets", "counts"):
+        labels[:2] = rows[:2, 0]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        make().fit(rows, labels)
 
 
 def test_a_real_ledger_holds_what_was_declared(tmp_path: Path) -> None:

@@ -70,6 +70,35 @@ def test_arrays_have_the_codes_of_their_values(kind: str, data: st.DataObject) -
     assert len(masked.where(~missing)) == len(values) - int(missing.sum())
 
 
+def far(kind: str) -> Any:
+    """Whole numbers of this type, and with them one that is as far from them as can be."""
+    limits = np.iinfo(kind)
+    low, high = (limits.min, limits.max) if limits.min else (0, limits.max)
+    return np.array([high - 27] * 5, dtype=kind), np.array([high - 27] * 5 + [low], dtype=kind)
+
+
+@pytest.mark.parametrize("kind", ["int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"])
+def test_one_row_moves_no_other_row_to_another_cell(kind: str) -> None:
+    """Differences of narrow whole numbers wrap around: one row far below the others moved them all."""
+    without, whole = far(kind)
+    listed = tuple(sorted({int(without[0]) - step for step in range(90)}))
+    for values in (listed, (*listed, int(np.iinfo(kind).min))):
+        domain = Domain((Listed("x", Kind.INTEGER, values, nullable=True),))
+        first, then = (Histogram(domain=domain).release({"x": each}, epsilon=1e6).values for each in (without, whole))
+        assert int(np.abs(then - first).sum()) == 1
+
+
+def test_no_row_decides_how_others_are_looked_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Sorting takes many times as long as a table: public values say which it is."""
+    monkeypatch.setattr(np, "unique", None)
+    near, away = np.arange(40), np.array([*range(40), 2**62])
+    for values in ((0, 3, 20), (0, 3, 2**62)):
+        codes = {value: code for code, value in enumerate(values)}
+        for array in (near, away):
+            found = Column(array).looked_up(codes, -1)
+            assert found.tolist() == [codes.get(value, -1) for value in array.tolist()]
+
+
 @settings(max_examples=30)
 @given(st.lists(st.sampled_from(["a", "ß", "", "x", None])))
 def test_texts_by_their_numbers_have_the_codes_of_the_texts(values: list[str | None]) -> None:

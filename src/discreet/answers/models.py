@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from numbers import Number
 from typing import Any, Final
 
 from discreet.answers.batches import READERS
@@ -18,11 +19,16 @@ from discreet.errors import Refused
 MOST_VALUES: Final = 20_000
 MOST_TEXT: Final = 400_000
 """Of one request: how many values and characters it has."""
+MOST_ALIKE: Final = 100
+"""Different values with one hash: usual ones are a few at most, such as −1 and −2."""
+KNOWN: Final = ("fraction", "decimal", "scalar")
+"""Kinds of values whose hashes are those of numbers."""
 RECEIPT: Final = re.compile(r"[0-9]{1,19}:[0-9a-f]{0,128}")
 
 
 def values_sent(given: Mapping[str, Any], what: str, deepest: int) -> Iterator[Any]:
-    """Every value of a request, those inside of others too; a refusal where they are too many or too deep."""
+    """Every value of a request, those inside of others too; a refusal where they are too many or too deep, or where
+    sets of them would be slow."""
     values = text = 0
     todo: list[tuple[Any, int]] = [(value, 1) for value in given.values()]
     while todo:
@@ -37,6 +43,69 @@ def values_sent(given: Mapping[str, Any], what: str, deepest: int) -> Iterator[A
         elif isinstance(value, list):
             todo += [(each, depth + 1) for each in value]
         yield value
+    demand_scattered(given, what)
+
+
+def demand_scattered(given: Any, what: str) -> None:
+    """Refuse many different values with one hash: a set or a table of them takes time that grows with their square.
+
+    Hashes of numbers, and of tuples of them, are the same in every process, so that anybody can find such values; those
+    of texts and dates are not. Lists count as the tuples that some are made into. Its own time grows with `given`.
+    """
+    alike: dict[int, set[int]] = {}
+    _hashed(given, alike)
+    if max(map(len, alike.values()), default=0) > MOST_ALIKE:
+        reason = f"more than {MOST_ALIKE} values of the {what} are different and have one hash"
+        raise Refused("too-complex", reason, "use other values")
+
+
+class _Hashed:
+    """Stands for a value: its hash is that of the value, and its text tells it from others."""
+
+    __slots__ = ("own", "text")
+
+    def __init__(self, own: int, text: int) -> None:
+        self.own, self.text = own, text
+
+    def __hash__(self) -> int:
+        return self.own
+
+
+def _hashed(value: Any, alike: dict[int, set[int]]) -> _Hashed | None:
+    """What stands for a value, if it has a hash; `alike` learns of it, and of all values inside of it."""
+    if isinstance(value, str):
+        return _Hashed(hash(value), hash(value))
+    if isinstance(value, dict):
+        value = _read(value, alike)
+    if isinstance(value, list):
+        parts = [_hashed(each, alike) for each in value]
+        known = [part for part in parts if part is not None]
+        if len(known) < len(parts):
+            return None
+        hashed = _Hashed(hash(tuple(known)), hash(tuple(part.text for part in known)))
+    elif isinstance(value, int | float | Number):
+        hashed = _Hashed(hash(value), hash(repr(value)))
+    else:
+        return None
+    alike.setdefault(hashed.own, set()).add(hashed.text)
+    return hashed
+
+
+def _read(value: dict[str, Any], alike: dict[int, set[int]]) -> Any:
+    """The number that it is, the list of a tuple, or None for what has no hash, or one that nobody knows."""
+    from discreet.answers.values import VALUES  # it needs NumPy
+
+    kind = next(iter(value), "")
+    if kind == "tuple":
+        return value["tuple"]
+    if kind in KNOWN:
+        try:
+            return VALUES.read(value)
+        except (ArithmeticError, LookupError, TypeError, ValueError):  # who reads it will refuse it
+            return None
+    for each in value.values():
+        _hashed(each, alike)
+    return None
 
 
 MODEL_READERS: Final[dict[int, Callable[[Model], Any]]] = {}

@@ -72,7 +72,7 @@ class Collection:
         """The submission of a body, whose reports are all well formed."""
         try:
             sent = DECODER.decode(body)
-        except (msgspec.MsgspecError, RecursionError):
+        except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
             raise Refused("body-invalid", "this is no submission to a survey", CLIENT) from None
         if sent.survey != self.survey.fingerprint:
             reason = "the survey was changed, or this report is for another one; nothing was stored"

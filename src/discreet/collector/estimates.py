@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 CONFIDENCE: Final = 0.95
 COLUMNS: Final = ("question", "answer", "estimate", "low", "high", "reports")
+MOST_WAITING: Final = 2**12
+"""Reports for a question that are added up together: whoever sends many makes no memory grow."""
 MOST_DRAWN: Final = 40
 SHARE: Final = "share of people"
 MEAN: Final = "mean"
@@ -85,15 +87,20 @@ class Estimate:
 
 
 class Tallies:
-    """What all reports add up to. Each is looked at once, whenever estimates are asked for next."""
+    """What all reports add up to. Each is looked at once: when many have come, or estimates are asked for."""
 
     def __init__(self, survey: Survey) -> None:
         self._survey = survey
+        self._questions = {question.id: question for question in survey.questions}
         self._waiting: dict[str, list[bytes]] = {question.id: [] for question in survey.questions}
         self._sums: dict[str, Tally] = {}
 
     def add(self, question: str, reports: Sequence[bytes]) -> None:
-        self._waiting[question].extend(reports)
+        for start in range(0, len(reports), MOST_WAITING):
+            part = reports[start : start + MOST_WAITING]
+            if len(self._waiting[question]) + len(part) > MOST_WAITING:
+                self.of(self._questions[question])
+            self._waiting[question].extend(part)
 
     def of(self, question: Question) -> Tally | None:
         """All of them; None where there are none."""

@@ -13,7 +13,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Final
 
 from discreet.errors import Refused
-from discreet.federated.keys import PUBLIC
+from discreet.federated.keys import demand_key
 from discreet.federated.messages import Dealt, End, Join, Message, Shares, Vector, Wait, Welcome
 from discreet.federated.rounds import LEAST_MASKED, Accept, Rounds
 from discreet.federated.task import Task
@@ -79,8 +79,7 @@ class Coordinator(Rounds):
     # what clients do
 
     def join(self, message: Join, connection: object) -> Welcome:
-        if len(message.key) != PUBLIC:
-            raise Refused("body-invalid", f"a key has {PUBLIC} bytes", "send an X25519 public key")
+        demand_key(message.key)
         with self._change:
             token = SYSTEM.bytes(16).hex()
             number = self._free()
@@ -104,9 +103,15 @@ class Coordinator(Rounds):
         return left.number
 
     def work(self, token: str, connection: object, alive: Callable[[], bool]) -> Message:
-        """The next question to a client; waits for a while if there is none."""
+        """The next question to a client; waits for a while if there is none.
+
+        Who asks again and has not answered the last one never will, and the round does not wait for it.
+        """
         until = time.monotonic() + POLL
         with self._change:
+            if self._step is not None and token in self._step.delivered:
+                self._step.through.add(token)
+                self._change.notify_all()
             while True:
                 seat = self._seat(token)
                 seat.here, seat.connection = True, connection

@@ -114,8 +114,12 @@ def steps_for(clients: int, spread: float, numbers: int) -> int:
              norm is at most 1.02 times the clipping norm after rounding and votes, for 200 and 10·√d steps or more.
              A sum that wraps around is wrong and no less private: remainders are post-processing.
     """
-    tail = math.sqrt(2 * math.log(2 * numbers / 1e-12))
-    return min(int((MODULUS // 2 - 1) / (1.02 * (clients + tail * spread))), MOST_STEPS)
+    return min(int((MODULUS // 2 - 1) / (1.02 * (clients + tail(numbers) * spread))), MOST_STEPS)
+
+
+def tail(numbers: int) -> float:
+    """Deviations that none of so many noises is from zero, except with probability 10⁻¹²: they are sub-Gaussian."""
+    return math.sqrt(2 * math.log(2 * numbers / 1e-12))
 
 
 def to_words(vector: Integers) -> Words:

@@ -17,7 +17,7 @@ from typing import Any, Final
 from discreet.errors import Refused
 from discreet.federated.encoding import Floats
 from discreet.federated.journal import Journal
-from discreet.federated.keys import PUBLIC
+from discreet.federated.keys import demand_key
 from discreet.federated.messages import FromClient, FromCoordinator, Join, Message, Welcome, decoded, encoded
 from discreet.federated.plan import Plan
 from discreet.federated.rounds import Accept, Rounds
@@ -113,8 +113,7 @@ class FlowerRounds(Rounds):
 
         def accept(number: int, message: Message) -> None:
             assert isinstance(message, Join)
-            if len(message.key) != PUBLIC:
-                raise Refused("body-invalid", f"a key has {PUBLIC} bytes", "send an X25519 public key")
+            demand_key(message.key)
             self._keys[number] = message.key
 
         self._ask(0, welcomes, Join, accept)

@@ -31,6 +31,8 @@ PUBLIC: Final = 32
 SEED: Final = 32
 _NONCE: Final = bytes(12)
 """Every key seals one message only."""
+_ANYBODY: Final = X25519PrivateKey.from_private_bytes(bytes(PUBLIC))
+"""Agrees with whatever is a key: what it agrees on is used for nothing."""
 
 
 class Identity:
@@ -60,12 +62,24 @@ class Identity:
         return self._secrets[public]
 
     def _agreed(self, public: bytes) -> bytes:
-        try:
-            raw = self._private.exchange(X25519PublicKey.from_public_bytes(public))
-        except ValueError:
-            raise Refused("body-invalid", "that is no public key", "send 32 bytes of X25519") from None
+        raw = _exchanged(self._private, public)
         info = b"discreet federated" + min(public, self.public) + max(public, self.public)
         return HKDF(algorithm=SHA256(), length=SEED, salt=None, info=info).derive(raw)
+
+
+def demand_key(public: bytes) -> None:
+    """Refuse what nobody can agree on a secret with: another size, or a point of which all multiples are known.
+
+    Whoever was a neighbour of such a key would find out only in a round, and could take no part in it.
+    """
+    _exchanged(_ANYBODY, public)
+
+
+def _exchanged(private: X25519PrivateKey, public: bytes) -> bytes:
+    try:
+        return private.exchange(X25519PublicKey.from_public_bytes(public))
+    except ValueError:
+        raise Refused("body-invalid", "that is no public key", f"send {PUBLIC} bytes of X25519") from None
 
 
 def derived(secret: bytes, label: bytes) -> bytes:
@@ -87,5 +101,5 @@ def opened(key: bytes, text: bytes) -> bytes:
     try:
         return ChaCha20Poly1305(key).decrypt(_NONCE, text, None)
     except InvalidTag:
-        reason = "a sealed message is not what its sender sealed"
-        raise Refused("body-invalid", reason, "leave that client out") from None
+        reason = "a sealed message is not what its sender sealed: some client lies"
+        raise Refused("too-few-clients", reason, "begin the next round") from None

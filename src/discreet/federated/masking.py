@@ -19,7 +19,8 @@ model    Then it learns the sum of at least `least` vectors and nothing else abo
          What does not: it could tell each client another story, so that failures add up which nobody sees together;
          clients that sign what they heard would be needed against that. It could invent clients, or hand out keys of
          its own (man in the middle), since nobody else vouches for them. Where that is feared, clients compare keys
-         another way: `Member` takes what they trust. A client that lies can spoil the sum, not read it.
+         another way: `Member` takes what they trust. A client that lies can spoil the sum, not read it; where
+         what it sealed cannot be opened, the round is given up and the training goes on.
 Why an   Keys last for many rounds. If failed clients' keys themselves were shared, as in one-round protocols, a server
 envelope would learn from one failure the pairs' masks of all rounds, and with the own masks of earlier rounds, vectors.
          Envelopes hold seeds of one round.
@@ -149,7 +150,7 @@ class Member:
     def _opened(self, inbox: Mapping[int, bytes]) -> dict[int, bytes]:
         received = {other: opened(self._channel(other, self._number), text) for other, text in inbox.items()}
         if any(len(shares) != 2 * SHARE for shares in received.values()):
-            raise Refused("body-invalid", "shares do not have their size", "leave that client out")
+            raise Refused("too-few-clients", "shares do not have their size: some client lies", "begin the next round")
         return received
 
     def resume(self, inbox: Mapping[int, bytes] | None, *, revealed: bool) -> None:

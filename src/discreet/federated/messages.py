@@ -6,7 +6,7 @@ round it belongs to; the sender is known by the token that it got when it joined
 
 from __future__ import annotations
 
-from typing import Any, Final, TypeVar
+from typing import Annotated, Any, Final, TypeVar
 
 import msgspec
 import numpy as np
@@ -18,6 +18,8 @@ from discreet.federated.task import Task
 Kind = TypeVar("Kind")
 LIMIT: Final = 2**20
 """Bytes that any message may have beside its vector."""
+Number = Annotated[int, msgspec.Meta(ge=0, lt=2**32)]
+"""Of a client. Larger numbers may have one hash, and tables of those take long."""
 
 
 class Message(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="kind", tag=str.lower):
@@ -66,8 +68,8 @@ class Prepare(Message, frozen=True):
     """Deal, for a round with these members; keys are those of the neighbours."""
 
     round: int
-    members: tuple[int, ...]
-    keys: dict[int, bytes]
+    members: tuple[Number, ...]
+    keys: dict[Number, bytes]
     weights: bytes
     clip: float
 
@@ -76,21 +78,21 @@ class Mask(Message, frozen=True):
     """Send the masked vector; these are what neighbours dealt."""
 
     round: int
-    inbox: dict[int, bytes]
+    inbox: dict[Number, bytes]
 
 
 class Reveal(Message, frozen=True):
     """Give the shares of those neighbours who stayed, and of those who failed."""
 
     round: int
-    stayed: tuple[int, ...]
-    failed: tuple[int, ...]
+    stayed: tuple[Number, ...]
+    failed: tuple[Number, ...]
 
 
 class Dealt(Message, frozen=True):
     round: int
     envelope: bytes
-    shares: dict[int, bytes]
+    shares: dict[Number, bytes]
 
 
 class Vector(Message, frozen=True):
@@ -100,8 +102,8 @@ class Vector(Message, frozen=True):
 
 class Shares(Message, frozen=True):
     round: int
-    stayed: dict[int, bytes]
-    failed: dict[int, bytes]
+    stayed: dict[Number, bytes]
+    failed: dict[Number, bytes]
 
 
 FromClient = Join | Work | Dealt | Vector | Shares

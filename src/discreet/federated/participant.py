@@ -11,7 +11,19 @@ from urllib.parse import urlsplit
 import msgspec
 
 from discreet.errors import Problem, Refused
-from discreet.federated.messages import End, FromCoordinator, Join, Message, Wait, Welcome, Work, decoded, encoded
+from discreet.federated.messages import (
+    End,
+    FromCoordinator,
+    Join,
+    Mask,
+    Message,
+    Reveal,
+    Wait,
+    Welcome,
+    Work,
+    decoded,
+    encoded,
+)
 from discreet.federated.worker import Load, Worker
 from discreet.noise import Bits
 
@@ -65,7 +77,7 @@ def _refusal(body: bytes) -> Problem:
     try:
         problem = msgspec.json.decode(body, type=dict[str, str])
         return Refused(problem["code"], problem["reason"], problem["fix"])
-    except (msgspec.DecodeError, KeyError):
+    except (msgspec.DecodeError, UnicodeDecodeError, KeyError):
         return Unreachable("what answers is no coordinator", "check the address")
 
 
@@ -126,12 +138,14 @@ class Participant:
         return again
 
     def _answer(self, message: Message) -> None:
-        """Where an answer comes too late, or to nobody, the round goes on without this client."""
+        """Where an answer comes too late, or to nobody, the round goes on without this client; and where others have
+        failed or lied so that it cannot take part any more. A coordinator that asks for what was not agreed is left."""
         try:
             self._connection.say("/send", self.worker.reply(message))
         except Unreachable:
             self.worker.forget()
         except Refused as refusal:
-            if refusal.code not in ("wrong-round", "unauthorized"):
+            others = isinstance(message, Mask | Reveal) and refusal.code == "too-few-clients"
+            if refusal.code not in ("wrong-round", "unauthorized") and not others:
                 raise
             self.worker.forget()

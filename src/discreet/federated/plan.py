@@ -17,7 +17,7 @@ from discreet.accounting import epsilon_for_training, sigma_for_training
 from discreet.errors import Refused
 from discreet.exact import Number, extent, flag, number, positive, probability, whole
 from discreet.exact import epsilon as accepted
-from discreet.federated.encoding import LEAST_STEPS, Grid, steps_for
+from discreet.federated.encoding import LEAST_STEPS, Grid, steps_for, tail
 from discreet.federated.smoothing import BLUR, LEAST_SHARE, drawn_variance, slack
 from discreet.mechanisms.prefixes import SquareRoot
 
@@ -251,6 +251,15 @@ class Plan:
     def variance(self) -> int:
         """Of the noise that the coordinator adds, or each client where noise is local."""
         return drawn_variance(self._continuous)
+
+    @cached_property
+    def farthest(self) -> int:
+        """Where noise is local, no number of an honest client is farther from zero, but for 10⁻¹² in a training.
+
+        So a client that lies moves a number of the model by so much in a round, and not by what words can hold.
+        """
+        noise = tail(self.clients * self.rounds * self.grid.width) * math.sqrt(self.variance)
+        return math.isqrt(self.grid.sensitivity_squared) + 1 + math.ceil(noise)
 
     @cached_property
     def shared_variance(self) -> int:

@@ -78,6 +78,8 @@ class Rounds(ABC):
             vector = from_words(words_of(message.words, plan.grid.width))
             if plan.noise == "central" and sum(each**2 for each in vector.tolist()) > plan.grid.sensitivity_squared:
                 raise Refused("body-invalid", "the update is longer than the clipping norm", "clip it")
+            if plan.noise == "local" and int(np.abs(vector).max()) > plan.farthest:
+                raise Refused("body-invalid", "the update is farther from zero than its noise goes", "clip it")
             vectors.append(vector)
 
         question = Train(now.number, raw_weights(now.weights), now.clip)

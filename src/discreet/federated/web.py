@@ -20,6 +20,8 @@ from discreet.federated.messages import LIMIT, Dealt, Join, Shares, Vector, Work
 HOSTS: Final = frozenset({"127.0.0.1", "localhost", "[::1]"})
 IDLE: Final = 120.0
 """Seconds after which a connection that says nothing is closed."""
+DIGITS: Final = 20
+"""Of the length of a body: Python makes no number of thousands of them, and what it raises would be printed."""
 ROUTES: Final = {"/join": Join, "/work": Work, "/send": Dealt | Vector | Shares}
 
 
@@ -67,7 +69,7 @@ class Handler(BaseHTTPRequestHandler):
         length = self.headers.get("Content-Length") or ""
         if not (length.isascii() and length.isdigit()) or self.headers.get("Transfer-Encoding"):
             raise Refused("http", "a request must say how long it is", "send Content-Length")
-        if int(length) > self.limit:
+        if len(length) > DIGITS or int(length) > self.limit:
             raise Refused("too-large", f"a message has at most {self.limit:,} bytes", "send what was asked for")
         return self.rfile.read(int(length))
 

@@ -236,7 +236,8 @@ class Estimator(Learner, BaseEstimator):  # type: ignore[misc]
             warn_of_leaks(self)
         charge = charge_for(self.ledger, cost.loss, f"{type(self).__name__}.fit")
         with opened(charge, cost, sampler=sampler) as exit_:
-            exact, labels = self._read(X, y)
+            with np.errstate(all="ignore"):  # scikit-learn adds values up to see whether one is NaN
+                exact, labels = self._read(X, y)
             middle = declared._middle(exact.shape[1])
             units = None if units is None else units[known(exact, labels, self.missing, middle)]
             exact, labels = complete(exact, labels, self.missing, middle)

@@ -118,7 +118,8 @@ def measured_privately(
     with opened(charge_for(ledger, cost.loss, "private_score"), cost, sampler=SAMPLER) as exit_:
         check_consistent_length(X, y)
         kind = None if facts.target is None else np.float64
-        truth = check_array(column_or_1d(y), ensure_2d=False, dtype=kind, ensure_min_samples=0)
+        with np.errstate(all="ignore"):  # as in a fit
+            truth = check_array(column_or_1d(y), ensure_2d=False, dtype=kind, ensure_min_samples=0)
         return measure(estimator, X, truth, metrics, facts, exit_)
 
 

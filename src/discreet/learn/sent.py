@@ -17,7 +17,7 @@ from typing import Any, Final
 import numpy as np
 
 from discreet.answers.documents import Model
-from discreet.answers.models import MODEL_READERS, RECEIPT, values_sent
+from discreet.answers.models import MODEL_READERS, RECEIPT, demand_scattered, values_sent
 from discreet.errors import Refused
 from discreet.learn.codec import UNREADABLE, VERSION, document_of, read, read_estimator
 from discreet.learn.core import COST_PARAMETERS, ESTIMATORS, Estimator, is_ours, learned
@@ -267,6 +267,7 @@ def model_to_score(document: Mapping[str, Any]) -> Estimator:
         if document["version"] != VERSION or not hasattr(kind, "predict") or "ledger" in described["parameters"]:
             raise _unscorable()
         _demand_shallow(described)
+        demand_scattered(described, "model")
         model = read_estimator({"parameters": {}, "fitted": {}, **described})
         if not is_ours(model) or not _is_finite(model):
             raise _unscorable()

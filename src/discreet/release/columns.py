@@ -22,7 +22,7 @@ DAY: Final = 86_400_000_000
 FIRST_DAY: Final = 719_163
 """The ordinal of 1970-01-01."""
 FEW: Final = 2**16
-"""Whole numbers within so few are looked up by a table."""
+"""Keys that are whole numbers, and within so few, are looked up by a table."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -95,11 +95,8 @@ class Column:
         """For each value its code, and `null` for what has none."""
         if self.texts is not None:
             return self._taken([codes.get(text, null) for text in self.texts], self.values, null)
-        if self.values.dtype.kind in "iu" and len(self.values):
-            low, high = int(self.values.min()), int(self.values.max())
-            if high - low < FEW:
-                known = [codes.get(value, null) for value in range(low, high + 1)]
-                return self._taken(known, self.values - self.values.dtype.type(low), null)
+        if self.values.dtype.kind in "iu":
+            return self._null(_of_whole(self.values, codes, null), null)
         if self.values.dtype.kind != "O":
             distinct, places = np.unique(self._days(), return_inverse=True)
             return self._taken([codes.get(value, null) for value in distinct.tolist()], places, null)
@@ -146,6 +143,34 @@ class Column:
 def _is_plain(array: Values) -> bool:
     """Whether an array says all that its values say: numbers up to 64 bits, and texts."""
     return array.dtype.kind == "U" or (array.dtype.kind in "biuf" and array.dtype.itemsize <= 8)
+
+
+def _of_whole(values: Values, codes: Mapping[Any, int], null: int) -> NDArray[np.int64]:
+    """The codes of whole numbers of any type.
+
+    Theorem  What a value becomes depends on it and on public codes alone, and so does how it is done. Proof: table and
+             keys are made of codes, and all else is elementwise. Numbers of narrow types are subtracted as wide ones:
+             differences of their own type would wrap around.
+    """
+    limits = np.iinfo(values.dtype)
+    known = {int(key): code for key, code in codes.items() if _is_whole(key) and limits.min <= key <= limits.max}
+    if not known:
+        return np.full(len(values), null, dtype=np.int64)
+    keys = sorted(known)
+    low, high = keys[0], keys[-1]
+    if high - low < FEW:
+        table = np.array([known.get(value, null) for value in range(low, high + 1)], dtype=np.int64)
+        wide = values if values.dtype.kind == "u" else values.astype(np.int64)
+        inside = (wide >= low) & (wide <= high)
+        places = np.where(inside, wide, wide.dtype.type(low)) - wide.dtype.type(low)
+        return np.where(inside, table[places.astype(np.int64)], null)
+    listed = np.array(keys, dtype=values.dtype)
+    places = np.minimum(np.searchsorted(listed, values), len(keys) - 1)
+    return np.where(listed[places] == values, np.array([known[key] for key in keys], dtype=np.int64)[places], null)
+
+
+def _is_whole(key: Any) -> bool:
+    return isinstance(key, int | float | Decimal | Fraction | np.number) and math.isfinite(key) and key == int(key)
 
 
 def objects(values: Sequence[Any]) -> Values:
