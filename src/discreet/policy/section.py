@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Final
+from unicodedata import normalize
 
 from discreet import exact
 from discreet.policy.problems import Finding, choices, key_path, noun, shown
@@ -76,7 +77,7 @@ class Section:
     def named(self, raw: object, what: str) -> Iterator[tuple[str, Section, object]]:
         """The entries of a section whose keys are names that the owner chose, with their sections.
 
-        DuckDB cannot tell names apart that differ in case only, and people can hardly.
+        DuckDB cannot tell names apart that differ in case only, and people can hardly; nor two ways to write a letter.
         """
         taken: dict[str, str] = {}
         for name, value in self.table(raw).items():
@@ -85,11 +86,22 @@ class Section:
                 identifier(name)
             except RuleError as wrong:
                 there.report(f"{what} {wrong}", wrong.fix)
-            if name.casefold() in taken:
-                other = shown(taken[name.casefold()])
-                there.report(f"{what} {shown(name)} differs from {other} in case only", "rename one")
-            taken.setdefault(name.casefold(), name)
+            folded = alike(name)
+            if folded in taken:
+                other = taken[folded]
+                how = "in case only" if other.casefold() == name.casefold() else "in nothing that can be seen"
+                there.report(f"{what} {shown(name)} differs from {shown(other)} {how}", "rename one")
+            taken.setdefault(folded, name)
             yield name, there, value
+
+
+def alike(name: str) -> str:
+    """What names have in common that look the same: case, ways to write one letter, and space around them.
+
+    >>> alike("José") == alike("Jose\\u0301 "), alike("ICU") == alike("icu"), alike("a") == alike("b")
+    (True, True, False)
+    """
+    return " ".join(normalize("NFC", normalize("NFD", name).casefold()).split())
 
 
 def anything(value: Any) -> Any:
