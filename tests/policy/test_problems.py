@@ -221,7 +221,10 @@ def test_tables(written: str, problem: str) -> None:
     assert problems_of(text) == [f"tables.t{problem}"]
 
 
-@pytest.mark.parametrize("pair", [("José", "Jose\u0301"), ("ann", "ann "), ("a b", "a  b"), ("\u212bke", "\u00e5KE")])
+@pytest.mark.parametrize(
+    "pair",
+    [("José", "Jose\u0301"), ("ann", "ann "), ("a b", "a  b"), ("\u212bke", "\u00e5KE"), ("ann", "an\ufe0fn\u3164")],
+)
 def test_names_that_look_alike_are_not_two(pair: tuple[str, str]) -> None:
     """Whose share is charged, and which column is asked, must be seen; also in a page, where spaces are one."""
     one, other = pair
@@ -230,6 +233,7 @@ def test_names_that_look_alike_are_not_two(pair: tuple[str, str]) -> None:
     assert "differs from" in problem
     (owner,) = problems_of(f'{HEAD}\n[tables.t]\nsource = "t.csv"\nunit = "id"\n[analysts." Owner"]\nepsilon = 1\n')
     assert "what the ledger calls you" in owner
+    assert problems_of(f'{HEAD}\n[tables.t]\nsource = "t.csv"\nunit = "id"\n[analysts."\u3164"]\nepsilon = 1\n')
 
 
 def test_names_that_differ_in_what_can_be_seen_are_two() -> None:

@@ -52,7 +52,10 @@ def _later(folder: Path, begins: str, now: datetime) -> Path:
 
 
 def _remove_older(folder: Path, begins: str, copies: int, *, made: Path) -> None:
-    """The newest copies stay, and the one just made; what is older than these goes, and with it what was left by a process that was killed."""
+    """The newest copies stay, and the one just made.
+
+    What is older than these goes, and with it what was left by a process that was killed.
+    """
     named = re.compile(f"({re.escape(begins)}-{_MOMENT}[.]sqlite)([.][0-9]+{re.escape(UNFINISHED)}.*)?")
     ours = [(match, each) for each in folder.iterdir() if (match := named.fullmatch(each.name))]
     oldest = sorted(match[1] for match, _ in ours if match[2] is None)[-copies:][0]

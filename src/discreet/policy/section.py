@@ -16,6 +16,10 @@ MOST_LIMIT: Final = 10**9
 LONGEST_NAME: Final = 200
 RESERVED_PREFIX: Final = "_discreet"
 _MOST_INTEGER: Final = 2**63
+_UNSEEN: Final = re.compile(
+    "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\ufe00-\ufe0f\uffa0\U000e0100-\U000e01ef]"
+)
+"""Letters and marks that are drawn as nothing, and that Python calls printable."""
 
 
 class RuleError(ValueError):
@@ -96,12 +100,12 @@ class Section:
 
 
 def alike(name: str) -> str:
-    """What names have in common that look the same: case, ways to write one letter, and space around them.
+    """What names have in common that look the same: case, ways to write one letter, space, and what cannot be seen.
 
     >>> alike("José") == alike("Jose\\u0301 "), alike("ICU") == alike("icu"), alike("a") == alike("b")
     (True, True, False)
     """
-    return " ".join(normalize("NFC", normalize("NFD", name).casefold()).split())
+    return " ".join(normalize("NFC", _UNSEEN.sub("", normalize("NFD", name)).casefold()).split())
 
 
 def anything(value: Any) -> Any:
@@ -184,7 +188,7 @@ rate: Final = _whole(1, 1_000_000, "write how many requests one token may send i
 
 def identifier(name: str) -> str:
     """A name of a table, a column or an analyst."""
-    if not name or not name.isprintable() or len(name) > LONGEST_NAME:
+    if not name or not name.isprintable() or len(name) > LONGEST_NAME or not alike(name):
         raise RuleError(
             f"{shown(name)} must have 1 to {LONGEST_NAME} characters, no control characters among them", "rename it"
         )
