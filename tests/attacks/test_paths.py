@@ -60,6 +60,21 @@ def test_a_policy_whose_file_has_an_odd_name_works(tmp_path: Path) -> None:
     assert "\x1b" not in run("ledger", "show", odd).output + run("report", odd, "-o", tmp_path / "r.json").output
 
 
+def test_state_stays_where_it_was_when_the_program_goes_elsewhere(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Rows were copied into a folder of that name where the program was by then, away from their ledger."""
+    path = world(tmp_path)
+    for name in ("before", "after", "after/state"):
+        (tmp_path / name).mkdir(mode=0o700)
+    monkeypatch.chdir(tmp_path / "before")
+    with discreet.open(path, state="state") as curator:
+        monkeypatch.chdir(tmp_path / "after")
+        assert curator.query(COUNT, epsilon=1).rows
+    assert list((tmp_path / "after" / "state").iterdir()) == []
+    assert list((tmp_path / "before" / "state" / "data").iterdir())
+
+
 def test_a_ledger_that_was_moved_from_elsewhere_is_named_so_that_the_policy_finds_it(policy: Policy) -> None:
     """A relative path was repeated as it was typed: beside the policy nothing lies there, and a ledger began anew."""
     spend(policy, 0.1)
