@@ -93,11 +93,11 @@ def beside(sides: Sequence[Any], n: int) -> list[Floats]:
 
 def _arrays(sides: Sequence[Any]) -> list[NDArray[Any]] | None:
     """Numbers of one type in the same shape on all sides, where an array holds them as they are."""
-    found = [each for each in map(_array, sides) if each is not None]
-    alike = {(around, array.dtype.kind, array.shape[1:]) for around, array in found}
-    if len(found) < len(sides) or len(alike) > 1:
+    arrays = [each for each in map(_array, sides) if each is not None]
+    alike = {(around, array.dtype.kind, array.shape[1:]) for around, array in arrays}
+    if len(arrays) < len(sides) or len(alike) > 1:
         return None
-    return [array.reshape(len(array), -1) for _, array in found]
+    return [array.reshape(len(array), -1) for _, array in arrays]
 
 
 def _array(outputs: Any) -> tuple[frozenset[type], NDArray[Any]] | None:

@@ -311,8 +311,8 @@ def shown(grant: Grant) -> str:
 def _make_folder(policy: Policy) -> None:
     """The state folder, readable by its owner alone, and with nothing in it that is not state: it is deleted from."""
     folder = policy.state
-    if wrong := unusable(folder) or unusable(folder.resolve()):
-        raise LedgerError(f"the state folder {folder} {wrong}", 'name another with state = "…" in the policy')
+    if unfit := unusable(folder) or unusable(folder.resolve()):
+        raise LedgerError(f"the state folder {folder} {unfit}", 'name another with state = "…" in the policy')
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)
         folder.mkdir(mode=0o700, exist_ok=True)

@@ -383,12 +383,12 @@ def first_line(error: Exception) -> str:
 
 
 def demand_room(table: str, error: Exception) -> None:
-    """Raise if it is this machine that has no room: what is wrong with a file is told by the file alone.
+    """Raise if it is this machine that has no room: what is wrong with a file is words by the file alone.
 
     Else a file would be left out, with everybody in it, because others' rows had filled the disk.
     """
-    told = str(error) if isinstance(error, duckdb.IOException) else ""
-    if (isinstance(error, OSError) and error.errno in SCARCE) or any(os.strerror(each) in told for each in SCARCE):
+    words = str(error) if isinstance(error, duckdb.IOException) else ""
+    if (isinstance(error, OSError) and error.errno in SCARCE) or any(os.strerror(each) in words for each in SCARCE):
         raise SourceError(table, f"there is no room to read it: {first_line(error)}", ROOM) from None
 
 
