@@ -14,6 +14,7 @@ from discreet.curator.state import open_ledger
 from discreet.curator.task import Maker, Recall
 from discreet.errors import Refused
 from discreet.policy import read
+from discreet.policy.document import absolute
 
 if TYPE_CHECKING:
     from discreet.engines.copy import Progress
@@ -75,7 +76,7 @@ def open(  # noqa: A001  (discreet.open is what people write)
     """The curator of a policy file. `time_limit`: seconds after which a query or fit is given up; it stays charged."""
     parsed = read(Path(policy))
     if state is not None:
-        parsed = replace(parsed, state=Path(state))
+        parsed = replace(parsed, state=absolute(Path(state)))
     return Curator(
         parsed, open_ledger(parsed), time_limit=time_limit, progress=progress, recalls=RECALLS, makers=MAKERS
     )

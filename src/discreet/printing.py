@@ -10,7 +10,9 @@ from datetime import date
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context
 from typing import Any, Final
 
-_FORMULA: Final = ("=", "+", "-", "@", "\t", "\r")
+_FORMULA: Final = ("=", "+", "-", "@", "\uff1d", "\uff0b", "\uff0d", "\uff20")
+"""What formulas begin with, also as wide letters, which spreadsheets of East Asia take for the same."""
+_TRIMMED: Final = ("\t", "\r", "\n")
 AS_THEY_ARE: Final = frozenset({str, int, bool})
 """Types whose values JSON carries, all of them."""
 
@@ -55,8 +57,14 @@ def plain(value: Any) -> Any:
 
 
 def inert(value: object) -> object:
-    """A value that no spreadsheet takes for a formula."""
-    return f"'{value}" if isinstance(value, str) and value.startswith(_FORMULA) else value
+    r"""A value that no spreadsheet takes for a formula.
+
+    >>> inert("=1"), inert("\n=1"), inert(" @a"), inert("a = 1"), inert(-1)
+    ("'=1", "'\n=1", "' @a", 'a = 1', -1)
+    """
+    if isinstance(value, str) and (value.startswith(_TRIMMED) or value.lstrip().startswith(_FORMULA)):
+        return f"'{value}"
+    return value
 
 
 def csv_text(names: Sequence[str], rows: Iterable[Mapping[str, Any]]) -> str:

@@ -9,6 +9,8 @@ from __future__ import annotations
 import inspect
 import math
 from collections.abc import Callable, Sequence
+from decimal import Decimal
+from fractions import Fraction
 from functools import cache
 from statistics import median
 from typing import Any, Final, NamedTuple
@@ -23,7 +25,7 @@ from discreet.accounting import Concentrated, Loss, Pure, compose, epsilon_of
 from discreet.audit import Claim, batch, estimate
 from discreet.audit.blackbox import Estimate
 from discreet.audit.guesses import Guess, at_least, at_most, best_guess, proven
-from discreet.audit.outputs import Floats, rows
+from discreet.audit.outputs import Floats, beside, rows
 from discreet.audit.scores import Total
 from discreet.audit.zoo import PURE, ZOO, Specimen, scaled
 from discreet.mechanisms import (
@@ -499,12 +501,69 @@ def test_claims_may_be_losses() -> None:
 def test_rows_of_outputs_keep_what_differs() -> None:
     assert rows([1, 2], 2).tolist() == [[1.0], [2.0]]
     ragged = rows([[1], [1, 2]], 2)
-    assert ragged.shape == (2, 3)
     assert ragged[0, 0] == 1
     assert ragged[1, 0] == 2
+    assert rows([[5, 1], [5, 2]], 2).tolist() == [[1.0], [2.0]]
 
 
 def test_a_verdict_reads_well() -> None:
     told = str(estimate(batch(scaled(0.25)), 0, 1, claim=1, samples=20_000))
     assert told.startswith("ε 1 is violated: ε ≥ ")
     assert "because the output" in told
+
+
+NOW = np.datetime64(2**60, "ns")
+APART: list[tuple[Any, Any]] = [
+    ("1", "1.0"),
+    ("1", " 1"),
+    (b"1", b"01"),
+    (1, True),
+    (1, 1.0),
+    (0.0, -0.0),
+    ([0.0, 1.0], [-0.0, 1.0]),
+    (None, math.nan),
+    ([], None),
+    (2**60, 2**60 + 1),
+    ((2**60, 1), (2**60 + 1, 1)),
+    (2**200, 2**200 + 1),
+    (np.full(2, 2**60), np.full(2, 2**60 + 1)),
+    ([[1], [2, 3]], [[1, 2], [3]]),
+    ([[1, 2], [3, 4]], [1, 2, 3, 4]),
+    ((1, 2), [1, 2]),
+    ({"a": 1, "b": 2}, {"b": 2, "a": 1}),
+    (Decimal("1.0"), Decimal("1.00")),
+    (Decimal(1), Decimal("1.00000000000000000001")),
+    (Decimal("NaN"), Decimal("sNaN")),
+    (Fraction(1), Fraction(2**60 + 1, 2**60)),
+    (complex(1, 0), complex(1, 1)),
+    (np.longdouble(1), np.longdouble(1) + np.longdouble(2) ** -60),
+    (NOW, NOW + 1),
+]
+
+
+@pytest.mark.parametrize(("here", "there"), APART, ids=repr)
+def test_whatever_differs_at_all_is_told_apart(here: Any, there: Any) -> None:
+    """An array of floats makes one number of each of these pairs, by which a mechanism can tell everything."""
+    sides = [*beside([[here] * 2, [there] * 2], 2), *beside([[here, there], [there, here]], 2)]
+    assert sides[0].tobytes() == sides[0][[1, 0]].tobytes() != sides[1].tobytes()
+    assert sides[2].tobytes() == sides[3][[1, 0]].tobytes() != sides[3].tobytes()
+
+
+@pytest.mark.parametrize("kind", [np.int64, np.uint64])
+def test_the_last_bits_of_large_integers_are_seen(kind: type) -> None:
+    """A noisy integer that keeps the parity of what it hides, where floats have no room for it."""
+
+    def leaky(parity: int, n: int) -> Any:
+        return (2**61 + 2 * scaled(1)(0, n).astype(np.int64) + parity).astype(kind)
+
+    assert estimate(batch(leaky), 0, 1, claim=1, samples=2000).violated
+    assert estimate(batch(lambda parity, n: leaky(parity, n).tolist()), 0, 1, claim=1, samples=2000).violated
+
+
+def test_an_output_that_is_seldom_of_another_shape_makes_no_difference_of_the_others() -> None:
+    """One list that is longer, on one side by chance, is no evidence about all others of that side."""
+    usual, seldom = [[1.0, 2.0]] * 100, [*[[1.0, 2.0]] * 99, [1.0, 2.0, 3.0]]
+    for other in (seldom, [*usual[:99], None], [*usual[:99], (1.0, 2.0)], [*usual[:99], [1, 2.0]]):
+        here, there = beside([usual, other], 100)
+        assert here[:99].tobytes() == there[:99].tobytes()
+        assert here[99].tobytes() != there[99].tobytes()

@@ -46,6 +46,19 @@ def test_the_newest_stay_and_other_files_too(policy: Policy, tmp_path: Path) -> 
     assert verify_ledger(policy, [receipt]).sound
 
 
+def test_a_clock_that_was_set_back_removes_no_backup_that_was_just_made(policy: Policy, tmp_path: Path) -> None:
+    """Whatever the clock said before: the newest stay, and the newest is the one that was made last."""
+    spend(policy, 0.1)
+    folder, long_ago = tmp_path / "elsewhere", datetime(1970, 1, 1, tzinfo=UTC)
+    made = [next_backup(policy, folder, 2, moment)[0] for moment in (NOON, NOON, NOON - timedelta(hours=1), long_ago)]
+    assert made == sorted(made)
+    assert set(folder.iterdir()) == set(made[-2:])
+    invented = made[-1].with_name(f"{made[-1].name[:-28]}99999999T999999999999Z.sqlite")
+    invented.write_text("mine", encoding="utf-8")
+    last, report = next_backup(policy, folder, 1, NOON)
+    assert (last.exists(), report.sound) == (True, True)
+
+
 def test_not_where_they_would_be_lost_together(policy: Policy) -> None:
     spend(policy, 0.1)
     with pytest.raises(LedgerError, match="lies in the state folder"):

@@ -21,7 +21,8 @@ from discreet.curator.state import accept_ledger
 from discreet.ledger import LedgerError, verify
 from discreet.policy import read
 from discreet.server.tokens import Tokens
-from tests.cli.runs import run, told
+from tests.cli.runs import run, spend, told
+from tests.curator.worlds import hospital
 from tests.fixtures.build_format3 import HERE, KEY, QUERIES, TABLES, facts
 
 EXPECTED: Final[dict[str, Any]] = json.loads((HERE / "expected.json").read_text(encoding="utf-8"))
@@ -189,3 +190,18 @@ def test_killed_anywhere_it_is_never_half(most: int, tmp_path: Path) -> None:
     found = json.loads(done.stdout)
     assert found["kills"] >= most // 4
     assert found["formats"] == [0, 1]
+
+
+def test_what_an_upgrade_that_was_killed_left_of_its_copy_goes(tmp_path: Path) -> None:
+    """All texts of the ledger were in it, under the number of a process that nobody has again."""
+    policy = hospital(tmp_path)
+    spend(policy, 0.1)
+    for left in (
+        "before-format-1.tmp",
+        "before-format-1.tmp.651.unfinished",
+        "before-format-1.tmp.651.unfinished.lock",
+    ):
+        (policy.state / left).write_bytes(b"SELECT")
+    (policy.state / FILE).unlink(missing_ok=True)
+    assert upgrade(policy.state) == 0
+    assert [path.name for path in policy.state.glob("before-*")] == ["before-format-1.sqlite"]

@@ -71,6 +71,28 @@ def test_texts_go_first_then_answers_and_what_was_spent_stays(tmp_path: Path, mo
     assert "sound" in run("ledger", "verify", path).output
 
 
+def test_every_copy_of_the_ledger_that_lies_in_the_state_folder_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Copies from before an upgrade hold all texts, too, and so does what a killed process left; the owner is told."""
+    policy = hospital(tmp_path, KEPT)
+    with discreet.open(policy.path) as curator:
+        curator.query(SQL, epsilon=0.1)
+    state = policy.state
+    run("saved", "save", policy.path, "mine", COUNT)
+    run("token", "create", policy.path, "--role", "owner")
+    run("upgrade", policy.path)
+    run("ledger", "backup", policy.path, state / "kept.sqlite")
+    run("ledger", "restore", state / "kept.sqlite", policy.path)
+    for left in ("ledger.sqlite.restoring", "ledger.sqlite.brought"):
+        (state / left).write_bytes((state / "kept.sqlite").read_bytes())
+    later(monkeypatch, 91)
+    told_left = told("ledger", "retain", policy.path)["left"]
+    kept = {"before-format-1.sqlite", "kept.sqlite", "ledger.sqlite.restoring", "ledger.sqlite.brought"}
+    assert kept <= {name for name in told_left if "replaced" not in name}
+    assert {path.partition("/")[0] for path in found(state, CANARY)} == set(told_left)
+
+
 def test_models_batches_and_publications_go_the_same_way(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from discreet.learn import LinearRegression
 

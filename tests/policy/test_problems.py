@@ -221,6 +221,26 @@ def test_tables(written: str, problem: str) -> None:
     assert problems_of(text) == [f"tables.t{problem}"]
 
 
+@pytest.mark.parametrize(
+    "pair",
+    [("José", "Jose\u0301"), ("ann", "ann "), ("a b", "a  b"), ("\u212bke", "\u00e5KE"), ("ann", "an\ufe0fn\u3164")],
+)
+def test_names_that_look_alike_are_not_two(pair: tuple[str, str]) -> None:
+    """Whose share is charged, and which column is asked, must be seen; also in a page, where spaces are one."""
+    one, other = pair
+    named = f'[analysts]\n"{one}" = {{ epsilon = 1 }}\n"{other}" = {{ epsilon = 1 }}\n'
+    (problem,) = problems_of(f'{HEAD}\n[tables.t]\nsource = "t.csv"\nunit = "id"\n{named}')
+    assert "differs from" in problem
+    (owner,) = problems_of(f'{HEAD}\n[tables.t]\nsource = "t.csv"\nunit = "id"\n[analysts." Owner"]\nepsilon = 1\n')
+    assert "what the ledger calls you" in owner
+    assert problems_of(f'{HEAD}\n[tables.t]\nsource = "t.csv"\nunit = "id"\n[analysts."\u3164"]\nepsilon = 1\n')
+
+
+def test_names_that_differ_in_what_can_be_seen_are_two() -> None:
+    two = '{ "m²" = { type = "text" }, m2 = { type = "text" }, "ma" = { type = "text" }, "mä" = { type = "text" } }'
+    assert problems_of(f'{HEAD}\n[tables.t]\nsource = "t.csv"\nunit = "id"\ncolumns = {two}\n') == []
+
+
 BUDGET = "budget.epsilon = 1"
 UNIT = 'unit.name = "person"'
 TABLES = 'tables.t = { source = "t.csv", unit = "id" }'

@@ -20,13 +20,11 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Final
 
-import numpy as np
-
 from discreet import noise
 from discreet.accounting.losses import is_loss
 from discreet.accounting.rounding import float_up
 from discreet.audit.guesses import Guess, at_least, at_most, best_guess, proven
-from discreet.audit.outputs import Batch, Floats, Progress, rows, sampler
+from discreet.audit.outputs import Batch, Floats, Progress, beside, sampler
 from discreet.exact import number, probability, whole
 
 FEWEST: Final = 40
@@ -168,11 +166,10 @@ def estimate(
         data, neighbour = _most_telling(draws, patterns, stated, total // 10, sure, tell)
         total -= total // 10
     tell("drawing", 0.0)
-    here = rows(draws(data, total), total)
+    of_data = draws(data, total)
     tell("drawing", 0.5)
-    there = rows(draws(neighbour, total), total)
+    here, there = beside([of_data, draws(neighbour, total)], total)
     tell("looking for a witness", 0.0)
-    here, there = _same_width(here, there)
     result = _estimated(here, there, stated, sure, data, neighbour)
     tell("looking for a witness", 1.0)
     return result
@@ -186,18 +183,11 @@ def _most_telling(
     best, most = patterns[0], -math.inf
     for index, pair in enumerate(patterns):
         tell("looking for telling data", index / len(patterns))
-        sides = _same_width(*(rows(draws(side, each), each) for side in pair))
-        result = _estimated(*sides, claim, min(confidence, 0.9), *pair)
+        here, there = beside([draws(side, each) for side in pair], each)
+        result = _estimated(here, there, claim, min(confidence, 0.9), *pair)
         if result.epsilon > most:
             best, most = pair, result.epsilon
     return best
-
-
-def _same_width(here: Floats, there: Floats) -> tuple[Floats, Floats]:
-    """Outputs of other lengths on one side: what is missing is no number, and that shows."""
-    width = max(here.shape[1], there.shape[1])
-    wide = [np.pad(side, ((0, 0), (0, width - side.shape[1])), constant_values=np.nan) for side in (here, there)]
-    return wide[0], wide[1]
 
 
 def _estimated(here: Floats, there: Floats, claim: Claim, confidence: float, data: Any, neighbour: Any) -> Estimate:

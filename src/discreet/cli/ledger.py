@@ -255,10 +255,12 @@ def move(policy: Path, target: str, schema: str, as_json: bool) -> None:
 
 def _where(target: str, schema: str) -> str:
     """What a policy says of where its ledger is."""
+    from discreet.owner.toml import quoted
     from discreet.policy.databases import is_address as is_database
 
     if not is_database(target):
-        return f'remove [ledger], and write state = "{target}" unless it is the usual folder'
+        # seen from here: a policy would look for a relative path beside itself, and begin a ledger there
+        return f"remove [ledger], and write state = {quoted(os.path.abspath(target))} unless it is the usual folder"
     named = "" if schema == "discreet" else f', schema = "{schema}"'
     return f'[ledger] with url = "{target}"{named}'
 

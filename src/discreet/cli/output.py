@@ -49,14 +49,26 @@ reason_option: Final = click.option("--reason", default="", help="Why, for the r
 
 
 def write_new(path: Path, text: str) -> None:
-    """Write a file that is not there yet."""
+    """Write a file that is not there yet: all of it, or none is there."""
+    content = text.encode(errors="backslashreplace")
     try:
-        with path.open("x", encoding="utf-8", newline="") as file:
-            file.write(text)
+        file = path.open("xb")
     except FileExistsError:
         raise click.UsageError(f"{path} exists already: name a new file, or remove it") from None
     except OSError as wrong:
-        raise click.UsageError(f"{path} cannot be written: {wrong.strerror}") from None
+        raise _unwritten(path, wrong) from None
+    try:
+        with file:
+            file.write(content)
+    except BaseException as wrong:
+        path.unlink(missing_ok=True)
+        if not isinstance(wrong, OSError):
+            raise
+        raise _unwritten(path, wrong) from None
+
+
+def _unwritten(path: Path, wrong: OSError) -> click.UsageError:
+    return click.UsageError(f"{path} cannot be written: {wrong.strerror}")
 
 
 def tell_program(value: object) -> None:

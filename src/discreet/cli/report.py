@@ -47,7 +47,7 @@ def report(policy: Path, output: Path | None, audited: bool, no_names: bool, as_
     if as_json:
         tell_program(made)
     else:
-        click.echo(f"page: {printable(str(target))}" if target and target.suffix == ".html" else f"wrote {target}")
+        click.echo(f"{'page:' if target and target.suffix == '.html' else 'wrote'} {printable(str(target))}")
         click.echo("it may be published: nothing in it is private")
 
 

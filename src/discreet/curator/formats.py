@@ -119,7 +119,7 @@ def _save(folder: Path, number: int) -> None:
     if target.exists():
         return
     temporary = target.with_suffix(".tmp")
-    for left in (temporary, Path(f"{temporary}.lock"), Path(f"{temporary}-wal"), Path(f"{temporary}-shm")):
+    for left in folder.glob(f"{temporary.name}*"):  # also of copies that others did not finish, who were killed
         left.unlink(missing_ok=True)
     report = back_up(folder / LEDGER, temporary)
     if not report.sound:

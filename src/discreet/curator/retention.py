@@ -8,14 +8,21 @@ from __future__ import annotations
 from contextlib import closing
 from dataclasses import replace
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Final
 
+from discreet.curator.formats import LEDGER, MARKS
 from discreet.curator.saved import SavedQueries
+from discreet.curator.state import home_of
 from discreet.ledger import Ledger
+from discreet.ledger.homes import InFile
 from discreet.ledger.retention import NOTHING, Limits, Retained
 from discreet.policy import Policy
 
 REASON: Final = "older than the policy's retention"
+SQLITE: Final = b"SQLite format 3\0"
+WAL: Final = (b"\x37\x7f\x06\x82", b"\x37\x7f\x06\x83")
+"""How a file of SQLite begins, and what was written to one and is not in it yet."""
 
 
 def limits_of(policy: Policy) -> Limits:
@@ -29,8 +36,27 @@ def retain(policy: Policy, ledger: Ledger) -> Retained:
     """Erase from a ledger what is too old; nothing, if the policy keeps all for good."""
     if not policy.retention:
         return NOTHING
-    done = ledger.retain(limits_of(policy), REASON)
-    return replace(done, left=tuple(sorted(path.name for path in policy.state.glob("*.replaced-[0-9]*"))))
+    return replace(ledger.retain(limits_of(policy), REASON), left=tuple(left_beside(policy)))
+
+
+def left_beside(policy: Policy) -> list[str]:
+    """Files of the state folder that hold a ledger, or what was written to one, and are not the one that is used.
+
+    Ledgers that were replaced, copies from before an upgrade, what a process that was killed left of a copy, backups
+    that somebody put there, and the file of a ledger that was moved on.
+    """
+    used = {*MARKS, LEDGER} if isinstance(home_of(policy), InFile) else MARKS.keys()
+    return sorted(
+        path.name
+        for path in (policy.state.iterdir() if policy.state.is_dir() else ())
+        if path.name.removesuffix("-wal") not in used and path.is_file() and _holds_records(path)
+    )
+
+
+def _holds_records(path: Path) -> bool:
+    with path.open("rb") as file:
+        begins = file.read(len(SQLITE))
+    return begins == SQLITE or begins[:4] in WAL
 
 
 def with_saved(policy: Policy, done: Retained) -> Retained:

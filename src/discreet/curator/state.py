@@ -20,7 +20,7 @@ from discreet.ledger.homes import Home, InDatabase, InFile
 from discreet.ledger.windows import FIRST
 from discreet.policy import Policy, protected
 from discreet.policy.databases import is_address
-from discreet.policy.sources import source_files
+from discreet.policy.sources import source_files, unusable
 
 LEDGER: Final = "ledger.sqlite"
 SPILL: Final = "spill"
@@ -311,6 +311,8 @@ def shown(grant: Grant) -> str:
 def _make_folder(policy: Policy) -> None:
     """The state folder, readable by its owner alone, and with nothing in it that is not state: it is deleted from."""
     folder = policy.state
+    if unfit := unusable(folder) or unusable(folder.resolve()):
+        raise LedgerError(f"the state folder {folder} {unfit}", 'name another with state = "…" in the policy')
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)
         folder.mkdir(mode=0o700, exist_ok=True)

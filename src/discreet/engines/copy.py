@@ -45,7 +45,7 @@ from discreet.engines.digests import derived, hashed, key_of, macros
 from discreet.engines.library import duckdb
 from discreet.engines.newer import forget_aside
 from discreet.engines.problems import SourceError
-from discreet.engines.sources import Report, Sources, demand_apart, first_line
+from discreet.engines.sources import ROOM, Report, Sources, demand_apart, first_line
 from discreet.engines.spark import copy as spark_copy
 from discreet.engines.stopping import beside
 from discreet.files import locked
@@ -109,6 +109,8 @@ def private_copy(
             try:
                 reports = _write(policy, version, temporary, progress, among)
                 temporary.replace(target)
+            except duckdb.IOException as error:  # of the copy: what is wrong with a source has its table's name
+                raise SourceError("state", first_line(error), ROOM) from None
             finally:
                 _sweep(folder)
             if tell is not None:

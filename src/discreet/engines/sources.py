@@ -11,6 +11,7 @@ Proof    Which columns exist, and of what type, is the policy's word. Every file
 
 from __future__ import annotations
 
+import errno
 import glob
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -40,6 +41,11 @@ if TYPE_CHECKING:
 FILE: Final = "_discreet_file"
 NO_PARTITION: Final = "__HIVE_DEFAULT_PARTITION__"
 DIFFERENT: Final = "different types"
+SCARCE: Final = frozenset(
+    (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.EROFS)
+)
+"""What the system says when it has no room, for whatever file."""
+ROOM: Final = "make room on the disk of the state folder, or allow this program more; what was read before stays"
 
 Render = Callable[[str, str, bool], str]
 """From an expression, its type, and whether it may have a collation, to what is wanted of it."""
@@ -198,6 +204,7 @@ class Sources:
             elif _is_about_a_value(failure):
                 raise SourceError(table.name, f"{Path(path).name}: {first_line(failure)}", "correct that value")
             else:
+                demand_room(table.name, failure)
                 report.unreadable[path] = first_line(failure)
         self._parts.pop(table.name, None)
         return dropped and len(report.unreadable) < len(self._paths(table))
@@ -266,6 +273,7 @@ class Sources:
             try:
                 shape = described(self.connection, text.reading_parquet([str(path)]))
             except duckdb.Error as error:
+                demand_room(table.name, error)
                 report.unreadable[str(path)] = first_line(error)
                 continue
             alone = str(path) if str(path) in report.mixed else ""
@@ -283,7 +291,8 @@ class Sources:
             clean = self._scratch / f"records-{list(self.policy.tables).index(table.name)}-{index}"
             try:
                 header = self._cleaned(table, path, clean, report)
-            except (OSError, EOFError, ValueError):
+            except (OSError, EOFError, ValueError) as error:
+                demand_room(table.name, error)
                 report.unreadable[str(path)] = "could not read a header of column names"
                 continue
             shapes.setdefault((delimiter(str(path), table.source.separator), header.names), []).append((path, clean))
@@ -371,6 +380,16 @@ def described(connection: DuckDBPyConnection, reading: str) -> dict[str, str]:
 
 def first_line(error: Exception) -> str:
     return (str(error).splitlines() or [type(error).__name__])[0]
+
+
+def demand_room(table: str, error: Exception) -> None:
+    """Raise if it is this machine that has no room: what is wrong with a file is words by the file alone.
+
+    Else a file would be left out, with everybody in it, because others' rows had filled the disk.
+    """
+    words = str(error) if isinstance(error, duckdb.IOException) else ""
+    if (isinstance(error, OSError) and error.errno in SCARCE) or any(os.strerror(each) in words for each in SCARCE):
+        raise SourceError(table, f"there is no room to read it: {first_line(error)}", ROOM) from None
 
 
 @contextmanager

@@ -58,7 +58,7 @@ class Retained:
     gone: bool = True
     """Whether no page, free or in use, holds it any more; not, while somebody else reads the ledger."""
     left: tuple[str, ...] = ()
-    """Files beside the ledger that may hold what was erased: earlier ledgers that were replaced."""
+    """Files beside the ledger that may hold what was erased: earlier ledgers, and copies of one."""
     records: int = 0
     """How many were written anew."""
     saved: int = 0

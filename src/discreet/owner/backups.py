@@ -6,7 +6,8 @@ import hashlib
 import os
 import re
 from collections.abc import Callable
-from datetime import UTC, datetime
+from contextlib import suppress
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Final
 
@@ -31,21 +32,35 @@ def next_backup(policy: Policy, folder: Path, copies: int, now: datetime | None 
         raise LedgerError(f"{folder} lies in the state folder, which backups are for", "name a folder on another disk")
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     begins = _label(policy)
-    path = folder / f"{begins}-{(now or datetime.now(UTC)).strftime(TIME)}.sqlite"
+    path = _later(folder, begins, now or datetime.now(UTC))
     report = back_up_ledger(policy, path)
     note("backed-up", dataset=policy.name, records=report.records, sound=report.sound)
     if report.sound:
-        _remove_older(folder, begins, copies)
+        _remove_older(folder, begins, copies, made=path)
     return path, report
 
 
-def _remove_older(folder: Path, begins: str, copies: int) -> None:
-    """The newest copies stay; what is older than these goes, and with it what was left by a process that was killed."""
+def _later(folder: Path, begins: str, now: datetime) -> Path:
+    """A name for now; if a clock was ahead of this one, just after the newest: what is newest is not removed as old."""
+    named = re.compile(f"{re.escape(begins)}-({_MOMENT})[.]sqlite")
+    there = [match[1] for each in folder.iterdir() if (match := named.fullmatch(each.name))]
+    moment = now.strftime(TIME)
+    if there and moment <= max(there):
+        with suppress(ValueError, OverflowError):  # a name that somebody made up
+            moment = (datetime.strptime(max(there), TIME) + timedelta(microseconds=1)).strftime(TIME)
+    return folder / f"{begins}-{moment}.sqlite"
+
+
+def _remove_older(folder: Path, begins: str, copies: int, *, made: Path) -> None:
+    """The newest copies stay, and the one just made.
+
+    What is older than these goes, and with it what was left by a process that was killed.
+    """
     named = re.compile(f"({re.escape(begins)}-{_MOMENT}[.]sqlite)([.][0-9]+{re.escape(UNFINISHED)}.*)?")
     ours = [(match, each) for each in folder.iterdir() if (match := named.fullmatch(each.name))]
     oldest = sorted(match[1] for match, _ in ours if match[2] is None)[-copies:][0]
     for match, old in ours:
-        if match[1] < oldest:
+        if match[1] < oldest and old != made:
             old.unlink(missing_ok=True)
 
 

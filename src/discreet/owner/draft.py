@@ -275,7 +275,8 @@ def _tables_in(connection: duckdb.DuckDBPyConnection, alias: str, given: str) ->
     form = _format_of(path)
     _check_path(path, form)
     if form is not Format.DUCKDB:
-        yield Source(form or Format.CSV, path)
+        is_itself = not os.path.lexists(path) or glob.glob(path, recursive=True) == [path]
+        yield Source(form or Format.CSV, path if is_itself else glob.escape(path))
         return
     listing = "SELECT table_schema, table_name FROM information_schema.tables WHERE table_catalog = ? ORDER BY ALL"
     with _owned(path):
@@ -355,8 +356,10 @@ def _check_path(path: str, form: Format | None) -> None:
 
 
 def _seen_from(folder: Path, path: str) -> str:
-    """The path as a policy in this folder names it."""
-    return path if os.path.isabs(path) else os.path.relpath(path, folder)
+    """The path as a policy in this folder names it: a pattern, in which folders of now stand for themselves."""
+    if os.path.isabs(path):
+        return path
+    return os.path.relpath(os.path.join(glob.escape(os.getcwd()), path), glob.escape(os.path.abspath(folder)))
 
 
 def _format_of(path: str) -> Format | None:

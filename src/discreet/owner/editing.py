@@ -109,12 +109,14 @@ def changing(
                     "the policy file is not what is served",
                     "restart the server, or open it again, and change it then",
                 )
-            _write_or_refuse(policy.path, content, by_hand)
-            try:
-                yield changed
-            except BaseException:
-                write(policy.path, before)
-                raise
+            path = policy.path.resolve()
+            with _prepared(path, before) as old:  # a disk that is full by then has no room for it
+                _write_or_refuse(path, content, by_hand)
+                try:
+                    yield changed
+                except BaseException:
+                    os.replace(old, path)
+                    raise
     except OSError as wrong:
         raise Refused("policy", f"the policy cannot be changed here: {wrong.strerror}", by_hand) from None
 
@@ -147,6 +149,13 @@ def _write_or_refuse(path: Path, content: bytes, by_hand: str) -> None:
 def write(path: Path, content: bytes) -> None:
     """All of it or nothing, with the rights that the file had."""
     path = path.resolve()
+    with _prepared(path, content) as name:
+        os.replace(name, path)
+
+
+@contextmanager
+def _prepared(path: Path, content: bytes) -> Iterator[str]:
+    """A file on disk that can take the place of another, with the rights of that one; if it does not, it is removed."""
     known = path.stat()
     if known.st_nlink > 1:
         raise OSError(EMLINK, "it has several names (hard links), and would keep one of them")
@@ -160,10 +169,9 @@ def write(path: Path, content: bytes) -> None:
             with suppress(PermissionError):
                 os.chown(name, known.st_uid, known.st_gid)
         os.chmod(name, known.st_mode & 0o777)
-        os.replace(name, path)
-    except BaseException:
+        yield name
+    finally:
         Path(name).unlink(missing_ok=True)
-        raise
 
 
 def write_new(path: Path, content: bytes) -> None:

@@ -37,6 +37,7 @@ from discreet.policy.retention import RETENTION, Retention
 from discreet.policy.section import (
     Field,
     Section,
+    alike,
     anything,
     delta,
     epsilon,
@@ -64,6 +65,7 @@ from discreet.policy.sources import (
     read_source,
 )
 from discreet.policy.streams import check_streams, read_stream, unit_of
+from discreet.printing import printable
 
 OWNER: Final = "owner"
 """What the ledger calls questions that the owner asks; no analyst has this name."""
@@ -170,7 +172,7 @@ def parsed(raw: Mapping[str, Any], path: Path) -> Policy:
     if section.problems:
         raise PolicyError(label(path), section.problems)
     return Policy(
-        name=top.get("name", file.stem),
+        name=top.get("name", printable(file.stem)),
         path=file,
         state=state,
         budget=Budget(budget["epsilon"], budget.get("delta"), budget.get("max_windows")),
@@ -276,7 +278,7 @@ def _unit_rows(section: Section, stated: int | None, tables: Mapping[str, Table]
 def _analysts(section: Section, raw: object, budget: Fraction | None) -> dict[str, Share]:
     shares: dict[str, Share] = {}
     for name, there, value in section.named(raw, "analyst"):
-        if name.casefold() == OWNER:
+        if alike(name) == OWNER:
             there.report(f"{OWNER!r} is what the ledger calls you", "rename the analyst")
         fields = there.fields(value, ANALYST)
         if isinstance(value, dict) and not ANALYST.keys() & value.keys():

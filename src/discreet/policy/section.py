@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Final
+from unicodedata import normalize
 
 from discreet import exact
 from discreet.policy.problems import Finding, choices, key_path, noun, shown
@@ -15,6 +16,10 @@ MOST_LIMIT: Final = 10**9
 LONGEST_NAME: Final = 200
 RESERVED_PREFIX: Final = "_discreet"
 _MOST_INTEGER: Final = 2**63
+_UNSEEN: Final = re.compile(
+    "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\ufe00-\ufe0f\uffa0\U000e0100-\U000e01ef]"
+)
+"""Letters and marks that are drawn as nothing, and that Python calls printable."""
 
 
 class RuleError(ValueError):
@@ -76,7 +81,7 @@ class Section:
     def named(self, raw: object, what: str) -> Iterator[tuple[str, Section, object]]:
         """The entries of a section whose keys are names that the owner chose, with their sections.
 
-        DuckDB cannot tell names apart that differ in case only, and people can hardly.
+        DuckDB cannot tell names apart that differ in case only, and people can hardly; nor two ways to write a letter.
         """
         taken: dict[str, str] = {}
         for name, value in self.table(raw).items():
@@ -85,11 +90,22 @@ class Section:
                 identifier(name)
             except RuleError as wrong:
                 there.report(f"{what} {wrong}", wrong.fix)
-            if name.casefold() in taken:
-                other = shown(taken[name.casefold()])
-                there.report(f"{what} {shown(name)} differs from {other} in case only", "rename one")
-            taken.setdefault(name.casefold(), name)
+            folded = alike(name)
+            if folded in taken:
+                other = taken[folded]
+                how = "in case only" if other.casefold() == name.casefold() else "in nothing that can be seen"
+                there.report(f"{what} {shown(name)} differs from {shown(other)} {how}", "rename one")
+            taken.setdefault(folded, name)
             yield name, there, value
+
+
+def alike(name: str) -> str:
+    """What names have in common that look the same: case, ways to write one letter, space, and what cannot be seen.
+
+    >>> alike("José") == alike("Jose\\u0301 "), alike("ICU") == alike("icu"), alike("a") == alike("b")
+    (True, True, False)
+    """
+    return " ".join(normalize("NFC", _UNSEEN.sub("", normalize("NFD", name)).casefold()).split())
 
 
 def anything(value: Any) -> Any:
@@ -172,7 +188,7 @@ rate: Final = _whole(1, 1_000_000, "write how many requests one token may send i
 
 def identifier(name: str) -> str:
     """A name of a table, a column or an analyst."""
-    if not name or not name.isprintable() or len(name) > LONGEST_NAME:
+    if not name or not name.isprintable() or len(name) > LONGEST_NAME or not alike(name):
         raise RuleError(
             f"{shown(name)} must have 1 to {LONGEST_NAME} characters, no control characters among them", "rename it"
         )

@@ -31,6 +31,7 @@ SEPARATORS: Final = (",", ";", "\t", "|")
 _OF_CSV: Final = {"multiline": "lines", "separator": "fields in lines", "decimal": "numbers in writing"}
 """Keys that say how CSV is written, and what no other format has."""
 _ADDRESS: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]{1,20}://")
+_USABLE: Final = 'rename the folders above it, or name another place with state = "…"'
 _FOLDER: Final = 'name a folder for nothing else, such as state = "state"'
 _PATTERN: Final = re.compile(r"[*?\[]")
 
@@ -231,6 +232,8 @@ def check_folders(section: Section, fields: Mapping[str, Any], columns: Mapping[
 def check_state(section: Section, state: Path, file: Path, tables: Iterable[Table]) -> None:
     """State is swept and deleted from: nothing of the owner's may lie there."""
     folder = os.path.normpath(state)
+    if wrong := unusable(folder):
+        section.at("state").report(wrong, _USABLE)
     if folder == os.path.normpath(file):
         section.at("state").report("is the policy file itself", 'add state = "state" or another folder')
     elif _inside(os.path.normpath(file), folder):
@@ -240,6 +243,22 @@ def check_state(section: Section, state: Path, file: Path, tables: Iterable[Tabl
             os.path.normpath(file.parent / _PATTERN.split(table.source.path)[0]), folder
         ):
             section.at("state").report(f"the source of {shown(table.name)} lies in it", _FOLDER)
+
+
+def unusable(folder: str | os.PathLike[str]) -> str:
+    """Why no engine can keep private rows in a folder with this path; nothing, if one can.
+
+    DuckDB takes what comes after a `?` for settings, and looks for what belongs to a database, rows too, in a folder
+    that is called like the path before it; a backslash is a slash to it.
+    """
+    path = os.fspath(folder)
+    if any(letter in path for letter in "?\\"):
+        return "lies at a path with a ? or a backslash, which DuckDB takes for something else"
+    try:
+        path.encode()
+    except UnicodeEncodeError:
+        return "lies at a path that is not UTF-8"
+    return ""
 
 
 def _inside(path: str, folder: str) -> bool:
