@@ -237,7 +237,7 @@ def test_a_curator_is_used_again_until_its_policy_changes(shell: Shell, policy: 
     ("line", "says"),
     [
         ("", "name the policy"),
-        ("hospital.toml -e x", "not a valid float"),
+        ("hospital.toml -e x", "is no number"),
         ("hospital.toml -e 0.1 --as 1st", "no name of a variable"),
         ("hospital.toml -e 0.1 --as class", "no name of a variable"),
         ("hospital.toml -e 0.1 more", "unexpected extra argument"),
@@ -245,7 +245,7 @@ def test_a_curator_is_used_again_until_its_policy_changes(shell: Shell, policy: 
         ("hospital.toml -p a=1 -p a=2 -e 0.1", "given twice"),
         ("hospital.toml --error 5 --error n=5", "name the column of each"),
         ("hospital.toml --error n=5 --error n=6", "give it once"),
-        ("hospital.toml --error n=", "not a valid float"),
+        ("hospital.toml --error n=", "is no number"),
     ],
 )
 def test_wrong_use_is_told_and_costs_nothing(

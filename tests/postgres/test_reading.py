@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 import discreet
+from discreet.engines import copy
 from discreet.engines import postgres as reading
 from discreet.engines.copy import private_copy
 from discreet.engines.postgres import Snapshot
@@ -334,6 +335,7 @@ def test_progress_is_told_while_rows_arrive(postgres: Cluster, tmp_path: Path, m
     visits(postgres, "told", *((f"p{at}", "A", at) for at in range(50)))
     postgres.run("ANALYZE told.visits")
     monkeypatch.setattr(reading, "BLOCK", 64)
+    monkeypatch.setattr(copy, "LOOK", 0.0001)  # at DuckDB, which waits meanwhile
     heard: list[tuple[str, float]] = []
     policy = world(tmp_path, table(postgres.address(), "told.visits", "cost = { min = 0, max = 9 }"))
     private_copy(policy, 1, lambda label, done: heard.append((label, done)))

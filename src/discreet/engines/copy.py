@@ -34,6 +34,7 @@ import os
 import re
 import shutil
 import stat
+import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -236,12 +237,13 @@ def _write(policy: Policy, version: int, target: Path, progress: Progress | None
     demand_apart(policy)
     held, called = secret(policy.state), SYSTEM.bytes(16).hex()
     key = key_of(policy, held)
+    onward = _onward(progress) if progress is not None else None
     with (
         scratch(policy.state) as folder,
         connect(target, spill=policy.state, among=among, preserve_insertion_order=False) as connection,
     ):
         target.chmod(0o600)
-        sources = Sources(policy, connection, folder, progress)
+        sources = Sources(policy, connection, folder, onward)
         sources.read_together(table.name for table in held_tables(policy))
         sources.spark.key = derived(held)
         for text in macros(policy.hashing):
@@ -249,7 +251,7 @@ def _write(policy: Policy, version: int, target: Path, progress: Progress | None
         sources.staging.aside = connection
         connection.execute(f"CREATE TABLE {MADE} AS SELECT {literal(called)} AS name")
         for table in held_tables(policy):
-            with _reported(connection, table.name, progress):
+            with _reported(connection, table.name, onward):
                 _create(sources, table, key)
         forget_aside(policy, sources.staging.used)
         if policy.engine == POSTGRES:
@@ -417,6 +419,20 @@ def _row_in_key(column: str, kind: str | None) -> str:
         own = f"(1::{kind} << ({name(ROW)} - 1)::{kind})"
         rank = f"bit_count({name(key_mask(column))} & ({own} | ({own} - 1)))"
     return f"({rank})::INTEGER AS {name(row_in_key(column))}"
+
+
+def _onward(progress: Progress) -> Progress:
+    """Tells what is further than all before: a source and DuckDB both say how far they are, and DuckDB waits at 0."""
+    furthest: dict[str, float] = {}
+    guard = threading.Lock()
+
+    def tell(table: str, share: float) -> None:
+        with guard:
+            if share > furthest.get(table, -1.0):
+                furthest[table] = share
+                progress(table, share)
+
+    return tell
 
 
 @contextmanager
