@@ -425,6 +425,35 @@ def test_keys_change_and_are_looked_for_seldom(here: World) -> None:
     assert here.hostile.requests.count("/jwks") == fetched
 
 
+def test_a_key_that_the_provider_gave_up_is_not_believed_for_ever(here: World) -> None:
+    """It was stolen, say: whoever has it signs tokens that nobody else makes us look behind."""
+    assert here.sign_in().status_code == 303
+    here.hostile.keys = [public(rsa_key(1), "two")]
+    provider = here.sign_ins.provider
+    provider._fetched, provider._believed = (at - providers.LASTS for at in (provider._fetched, provider._believed))
+    refusal(here.sign_in())
+    here.hostile.answers["/jwks"] = lambda _: httpx.Response(503)
+    provider._fetched -= providers.AGAIN
+    refusal(here.sign_in(), "sign-in-unavailable")
+    refusal(here.sign_in())
+
+
+@pytest.mark.parametrize("header", [{"kid": "one"}, {}], ids=["the same name", "no name"])
+def test_another_key_in_the_place_of_one_is_found(here: World, header: dict[str, str]) -> None:
+    """Its name says nothing of the change: only that what was signed does not verify."""
+    here.hostile.header = header
+    assert here.sign_in().status_code == 303
+    here.hostile.key, here.hostile.keys = rsa_key(1), [public(rsa_key(1))]
+    refusal(here.sign_in())  # they were fetched a moment ago
+    here.sign_ins.provider._fetched -= providers.AGAIN
+    assert here.sign_in().status_code == 303
+    fetched = here.hostile.requests.count("/jwks")
+    here.hostile.key = rsa_key(2)
+    for _ in range(3):
+        refusal(here.sign_in())
+    assert here.hostile.requests.count("/jwks") == fetched
+
+
 @pytest.mark.parametrize(
     "keys",
     [
@@ -494,6 +523,8 @@ def test_a_provider_that_does_not_answer_as_it_should(here: World, path: str, an
         {"issuer": "https://evil.example"},
         {"issuer": None},
         {"token_endpoint": "http://login.example.org/token"},
+        {"token_endpoint": "http://127.0.0.1:5432/token"},
+        {"jwks_uri": "http://localhost:8000/metrics"},
         {"jwks_uri": "file:///etc/passwd"},
         {"jwks_uri": "https://["},
         {"authorization_endpoint": "javascript:alert(1)"},
