@@ -11,8 +11,8 @@ import re
 import tempfile
 import tomllib
 from codecs import BOM_UTF8
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
 from errno import EMLINK
 from pathlib import Path
@@ -97,7 +97,10 @@ def _with_list(before: str, findings: tuple[str, ...]) -> str:
 def changing(
     policy: Policy, change: Callable[[str], str], is_meant: Callable[[Policy], bool], by_hand: str = BY_HAND
 ) -> Iterator[Policy]:
-    """The policy as it is after the change, which is written; if what is done then fails, the file is put back."""
+    """The policy as it is after the change, which is written; if what is done then fails, the file is put back.
+
+    That needs no room: a disk that is full is why it fails.
+    """
     try:
         policy.state.mkdir(mode=0o700, parents=True, exist_ok=True)
         with locked(policy.state / "raise.lock"):  # who fails puts the file back: it must be nobody else's by then
@@ -109,12 +112,13 @@ def changing(
                     "the policy file is not what is served",
                     "restart the server, or open it again, and change it then",
                 )
-            _write_or_refuse(policy.path, content, by_hand)
-            try:
-                yield changed
-            except BaseException:
-                write(policy.path, before)
-                raise
+            with _staged_or_refused(policy.path, (before, content), by_hand) as (old, new):
+                os.replace(new, policy.path.resolve())
+                try:
+                    yield changed
+                except BaseException:
+                    os.replace(old, policy.path.resolve())
+                    raise
     except OSError as wrong:
         raise Refused("policy", f"the policy cannot be changed here: {wrong.strerror}", by_hand) from None
 
@@ -137,16 +141,19 @@ def _changed(policy: Policy, before: bytes, change: Callable[[str], str], by_han
         raise Refused("policy", f"the policy file cannot be changed here: {problem.reason}", by_hand) from None
 
 
-def _write_or_refuse(path: Path, content: bytes, by_hand: str) -> None:
-    try:
-        write(path, content)
-    except OSError as wrong:
-        raise Refused("policy", f"the policy file cannot be written here: {wrong.strerror}", by_hand) from None
+@contextmanager
+def _staged_or_refused(path: Path, contents: Sequence[bytes], by_hand: str) -> Iterator[list[Path]]:
+    with ExitStack() as held:
+        try:
+            staged = [held.enter_context(_staged(path.resolve(), content)) for content in contents]
+        except OSError as wrong:
+            raise Refused("policy", f"the policy file cannot be written here: {wrong.strerror}", by_hand) from None
+        yield staged
 
 
-def write(path: Path, content: bytes) -> None:
-    """All of it or nothing, with the rights that the file had."""
-    path = path.resolve()
+@contextmanager
+def _staged(path: Path, content: bytes) -> Iterator[Path]:
+    """What may take the place of a file, with the rights that it has: all of it is on disk. At the end it is gone."""
     known = path.stat()
     if known.st_nlink > 1:
         raise OSError(EMLINK, "it has several names (hard links), and would keep one of them")
@@ -160,10 +167,9 @@ def write(path: Path, content: bytes) -> None:
             with suppress(PermissionError):
                 os.chown(name, known.st_uid, known.st_gid)
         os.chmod(name, known.st_mode & 0o777)
-        os.replace(name, path)
-    except BaseException:
+        yield Path(name)
+    finally:
         Path(name).unlink(missing_ok=True)
-        raise
 
 
 def write_new(path: Path, content: bytes) -> None:
