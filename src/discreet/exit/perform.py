@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 Value = TypeVar("Value")
-KEPT: Final = "see that the ledger can be written, and that its disk has room; then ask it as a new request"
+WRITABLE: Final = "see that the ledger can be written, and that its disk has room; then ask it as a new request"
 UNANSWERED: Final = "if it is still being answered, ask again later; else ask it as a new request"
 
 
@@ -188,7 +188,7 @@ class ReleasePoint:
             charge.keep(released)
         except LedgerError as wrong:
             note("ledger-failed", f"ledger: {wrong}")
-            raise QueryFailed("the answer could not be kept; what it cost stays spent", KEPT) from None
+            raise QueryFailed("the answer could not be kept; what it cost stays spent", WRITABLE) from None
 
     def _run(self, task: Prepared[Value], charge: Charge, reader: Callable[[], Reader]) -> bytes:
         """Whatever goes wrong once data was touched is told in one fixed text, at the end of the padding.

@@ -135,11 +135,7 @@ class Erasing:
         return _marked({key: value for key, value in charge.items() if key not in TEXT}, QUESTION)
 
     def _without_answer(self, _: int, answer: Record) -> Record | None:
-        if (
-            "erased" in answer
-            or "withdrawn" in answer
-            or not self._is_older(answer["charge"], self.limits.answers)
-        ):
+        if "erased" in answer or "withdrawn" in answer or not self._is_older(answer["charge"], self.limits.answers):
             return None
         return {"kind": "answer", "v": answer["v"], "of": answer["charge"], "erased": [ANSWER]}
 

@@ -32,7 +32,7 @@ def next_backup(policy: Policy, folder: Path, copies: int, now: datetime | None 
         raise LedgerError(f"{folder} lies in the state folder, which backups are for", "name a folder on another disk")
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     begins = _label(policy)
-    path = folder / f"{begins}-{_moment(folder, begins, now or datetime.now(UTC)).strftime(TIME)}.sqlite"
+    path = folder / f"{begins}-{_following(folder, begins, now or datetime.now(UTC)).strftime(TIME)}.sqlite"
     report = back_up_ledger(policy, path)
     note("backed-up", dataset=policy.name, records=report.records, sound=report.sound)
     if report.sound:
@@ -40,8 +40,8 @@ def next_backup(policy: Policy, folder: Path, copies: int, now: datetime | None 
     return path, report
 
 
-def _moment(folder: Path, begins: str, now: datetime) -> datetime:
-    """After those of all that are there: where a clock was ahead of the one of now, the newest would go as the oldest."""
+def _following(folder: Path, begins: str, now: datetime) -> datetime:
+    """After those of all that are there: where a clock was ahead, the newest would go as the oldest."""
     with suppress(ValueError, OverflowError):  # a name with digits that are no time
         newest = max((match[2] for match, _ in _ours(folder, begins) if match[3] is None), default="")
         return max(now, datetime.strptime(newest, TIME).replace(tzinfo=UTC) + timedelta(microseconds=1))

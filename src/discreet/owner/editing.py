@@ -151,6 +151,13 @@ def _staged_or_refused(path: Path, contents: Sequence[bytes], by_hand: str) -> I
         yield staged
 
 
+def write(path: Path, content: bytes) -> None:
+    """All of it or nothing, with the rights that the file had."""
+    path = path.resolve()
+    with _staged(path, content) as fresh:
+        os.replace(fresh, path)
+
+
 @contextmanager
 def _staged(path: Path, content: bytes) -> Iterator[Path]:
     """What may take the place of a file, with the rights that it has: all of it is on disk. At the end it is gone."""
