@@ -9,8 +9,10 @@ import json
 import sys
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
+from urllib.parse import parse_qsl
 
 import httpx
 import jwt
@@ -114,6 +116,10 @@ def test_claims_become_roles_and_the_first_entry_counts(here: World, claims: dic
         {"groups": []},
         {"groups": ["EPI"]},
         {"groups": "epi "},
+        {"groups": ["\uff45\uff50\uff49", "\u0435pi", "epi\u200b", "epi\0"]},
+        {"groups": None, "email": "Owner@example.org", "email_verified": True},
+        {"groups": None, "email": "owner@ex\u0430mple.org", "email_verified": True},
+        {"groups": None, "email": ["owner@example.org"], "email_verified": ["true"]},
         {"groups": [["epi"]]},
         {"groups": {"epi": True}},
         {"groups": True},
@@ -198,6 +204,40 @@ def test_those_who_begin_and_never_end_take_nothing_from_others(here: World, mon
     assert (arrived.status_code, arrived.headers["location"]) == (303, "/data/hospital/ledger")
     assert "used already" in refusal(here.ended(visitor, brought))
     assert here.ended(flood, many[-1]).status_code == 303, "several may be begun in one browser"
+
+
+@pytest.mark.parametrize("checks", [True, False], ids=["PKCE is looked at", "only the nonce tells"])
+def test_two_browsers_that_swap_their_codes_are_nobody(here: World, checks: bool) -> None:
+    """Whoever slips their own code under somebody else's state would sign them in as themselves, or the other way."""
+    one, other = here.site.visitor(), here.site.visitor()
+    brought, theirs = here.begun(one), here.begun(other)
+    if not checks:  # a provider that forgets the challenge, and keeps each nonce with its code
+        token = here.hostile._token
+
+        def forgets(request: httpx.Request) -> httpx.Response:
+            sent = dict(parse_qsl(request.content.decode()))
+            digest = hashlib.sha256(sent["code_verifier"].encode()).digest()
+            challenge = base64.urlsafe_b64encode(digest).decode().rstrip("=")
+            here.hostile.nonces[sent["code"]] = here.hostile.nonces[sent["code"]][0], challenge
+            return token(request)
+
+        here.hostile.answers["/token"] = forgets
+    refusal(here.ended(one, {**brought, "code": theirs["code"]}))
+    refusal(here.ended(other, {**theirs, "state": brought["state"]}))
+    refusal(here.ended(one, brought))
+
+
+@pytest.mark.parametrize("ours", [True, False], ids=["as it calls itself", "without its slash"])
+def test_an_issuer_with_a_slash_at_its_end(here: World, monkeypatch: pytest.MonkeyPatch, ours: bool) -> None:
+    monkeypatch.setattr(here.sign_ins.provider, "setup", replace(here.sign_ins.provider.setup, issuer=f"{ISSUER}/"))
+    here.hostile.said = {"issuer": f"{ISSUER}/"}
+    here.hostile.claims = {"groups": ["epi"], "iss": f"{ISSUER}/" if ours else ISSUER}
+    visitor = here.site.visitor()
+    found = here.ended(visitor, {**here.begun(visitor), "iss": f"{ISSUER}/"})
+    if ours:
+        assert found.status_code == 303
+    else:
+        refusal(found)
 
 
 def test_a_state_of_somebody_else_s_making(here: World) -> None:
