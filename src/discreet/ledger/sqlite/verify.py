@@ -97,8 +97,7 @@ def _place(path: Path, target: Path) -> None:
     try:
         os.link(path, target)
     except FileExistsError:
-        _demand_new(target)
-        raise
+        raise _taken(target) from None
     except OSError:  # there are file systems without links
         path.rename(target)
 
@@ -110,7 +109,11 @@ def _remove(path: Path) -> None:
 
 def _demand_new(target: Path) -> None:
     if target.exists():
-        raise LedgerError(f"{target} exists already", "name a new file")
+        raise _taken(target)
+
+
+def _taken(target: Path) -> LedgerError:
+    return LedgerError(f"{target} exists already", "name a new file")
 
 
 def _copy(path: Path, target: Path) -> None:
