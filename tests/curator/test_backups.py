@@ -59,6 +59,32 @@ def test_a_clock_that_was_set_back_removes_no_backup_that_was_just_made(policy: 
     assert (last.exists(), report.sound) == (True, True)
 
 
+def test_a_clock_that_was_ahead_leaves_the_newest(policy: Policy, tmp_path: Path) -> None:
+    """It was a year ahead: for a year each backup went as soon as it was made, as the oldest, and was told as made."""
+    folder = tmp_path / "elsewhere"
+    for day in range(2):
+        spend(policy, 0.1)
+        next_backup(policy, folder, 2, NOON + timedelta(days=365 + day))
+    made, receipts = [], []
+    for day in range(3):
+        receipts.append(spend(policy, 0.1))
+        path, report = next_backup(policy, folder, 2, NOON + timedelta(days=day))
+        assert report.charges == day + 3
+        assert path.exists()
+        made.append(path)
+    assert sorted(folder.iterdir()) == made[1:]
+    ledger_path(policy).unlink()
+    assert restore_ledger(policy, max(folder.iterdir())).sound
+    assert verify_ledger(policy, receipts).sound
+
+
+def test_a_clock_that_stands_still_takes_no_backup_away(policy: Policy, tmp_path: Path) -> None:
+    folder = tmp_path / "elsewhere"
+    spend(policy, 0.1)
+    made = [next_backup(policy, folder, 5, NOON)[0] for _ in range(3)]
+    assert sorted(folder.iterdir()) == made == sorted(set(made))
+
+
 def test_not_where_they_would_be_lost_together(policy: Policy) -> None:
     spend(policy, 0.1)
     with pytest.raises(LedgerError, match="lies in the state folder"):

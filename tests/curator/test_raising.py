@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import subprocess
 import sys
@@ -114,6 +115,28 @@ def test_a_file_that_cannot_be_changed_safely_is_left_alone(tmp_path: Path, layo
     assert refused.value.code == "policy"
     assert made.path.read_bytes() == before
     assert recorded_grant(made) == recorded_grant(read(made.path))
+
+
+def test_a_disk_that_fills_meanwhile_leaves_policy_and_ledger_as_they_were(
+    policy: Policy, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The file said the larger budget, the ledger the smaller: with no room to put it back no server started again."""
+    before, names = policy.path.read_bytes(), sorted(policy.path.parent.iterdir())
+
+    def full(*_: object, **__: object) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    def fails(*_: object) -> Grant:
+        monkeypatch.setattr("discreet.owner.editing.tempfile.mkstemp", full)
+        raise LedgerError("the disk is full", "free some space")
+
+    monkeypatch.setattr(raising, "raise_budget", fails)
+    with pytest.raises(LedgerError, match="the disk is full"):
+        grant_more(policy, 5, "")
+    assert policy.path.read_bytes() == before
+    assert sorted(policy.path.parent.iterdir()) == names
+    with open_ledger(read(policy.path)) as ledger:
+        assert ledger.grant.epsilon == 3
 
 
 def test_words_that_look_like_a_budget_are_not_changed(tmp_path: Path) -> None:

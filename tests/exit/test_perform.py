@@ -16,7 +16,7 @@ from discreet.composed import Sql
 from discreet.errors import BudgetExhausted, QueryFailed
 from discreet.exit import Bill, Cost, Exit
 from discreet.exit.perform import ReleasePoint
-from discreet.ledger import Grant, Ledger
+from discreet.ledger import Grant, Ledger, LedgerError
 from discreet.ledger.charge import Charge
 from discreet.ledger.memory import Memory
 from tests.exit.test_exit import Clock
@@ -175,6 +175,25 @@ def test_what_the_budget_does_not_cover_is_not_opened(ledger: Ledger, key: Key |
     with pytest.raises(BudgetExhausted) as refused:
         ReleasePoint(ledger).perform(task(4, key=key), rows)
     assert (refused.value.fix, opened, ledger.count()) == ("wait", [], 0)
+
+
+def test_an_answer_that_cannot_be_kept_is_told_as_spent(ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A disk may be full between charge and answer: it was told as if nothing had been charged."""
+    point, rows, key = ReleasePoint(ledger), Rows(), Key("once", "request")
+
+    def full(*_: object) -> None:
+        raise LedgerError("the disk is full", "free some space")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Ledger, "_keep", full)
+        with pytest.raises(QueryFailed, match="could not be kept; what it cost stays spent") as failed:
+            point.perform(task(key=key), lambda: rows)
+    assert failed.value.spent is None
+    for _ in range(2):
+        with pytest.raises(QueryFailed, match="has no answer; what it cost stays spent"):
+            point.perform(task(key=key), lambda: rows)
+    assert (ledger.count(), rows.reads) == (1, 1)
+    assert not point.perform(task(), lambda: rows).cached
 
 
 def test_what_another_version_kept_is_drawn_again(ledger: Ledger) -> None:

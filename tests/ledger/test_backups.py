@@ -11,6 +11,7 @@ from discreet.ledger import LedgerDamaged, LedgerError, back_up, restore, verify
 from discreet.ledger.sqlite.files import beside
 from discreet.ledger.sqlite.store import Sqlite
 from tests.ledger.helpers import change, filled, hurried, moved, opened, rows, spend
+from tests.threads import at_once
 
 
 def test_there_and_back(path: Path, tmp_path: Path) -> None:
@@ -68,6 +69,60 @@ def test_a_backup_replaces_nothing(path: Path, tmp_path: Path) -> None:
     with pytest.raises(LedgerError, match="exists already → name a new file"):
         back_up(path, tmp_path / "taken")
     assert (tmp_path / "taken").read_text() == "precious"
+
+
+def test_of_two_backups_at_once_each_has_a_file_of_its_own(
+    path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two threads of one process wrote to one unfinished file: the second failed, and took that of the first away."""
+    filled(path, 3)
+    both = threading.Barrier(2)
+    copy_to = Sqlite.copy_to
+
+    def together(store: Sqlite, target: Path) -> None:
+        both.wait(60)
+        copy_to(store, target)
+
+    monkeypatch.setattr(Sqlite, "copy_to", together)
+    target = tmp_path / "backup.sqlite"
+    ended = at_once(2, lambda: back_up(path, target))
+    (failed,) = [each for each in ended if isinstance(each, BaseException)]
+    assert isinstance(failed, LedgerError)
+    assert "exists already" in str(failed)
+    assert verify(target).charges == 3
+    assert [each.name for each in tmp_path.iterdir() if "unfinished" in each.name] == []
+
+
+def test_a_backup_takes_the_place_of_no_other_that_came_meanwhile(
+    path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Somebody else writes a file of that name at the very last moment."""
+    filled(path, 1)
+    target = tmp_path / "taken"
+    exists, looked = Path.exists, [False, True]
+
+    def late(each: Path) -> bool:
+        there = exists(each)
+        if each == target and not there and looked.pop(0):
+            target.write_text("precious")
+        return there
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "exists", late)
+        with pytest.raises(LedgerError, match="exists already"):
+            back_up(path, target)
+    assert target.read_text() == "precious"
+
+
+def test_a_backup_on_a_disk_without_links(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    filled(path, 1)
+
+    def forbidden(*_: object) -> None:
+        raise PermissionError
+
+    monkeypatch.setattr("os.link", forbidden)
+    assert back_up(path, tmp_path / "backup").sound
+    assert verify(tmp_path / "backup").charges == 1
 
 
 def test_there_is_nothing_to_back_up(path: Path, tmp_path: Path) -> None:

@@ -129,6 +129,40 @@ def test_what_is_not_too_old_stays_and_nothing_is_recorded(path: Path) -> None:
         assert book.retain(ALL, "once more").records == 0
 
 
+@pytest.mark.parametrize("shift", [-9000, 9000], ids=["behind", "ahead"])
+def test_a_clock_that_was_wrong_erases_nothing_early_and_keeps_nothing_for_ever(
+    path: Path, monkeypatch: pytest.MonkeyPatch, shift: int
+) -> None:
+    """A machine began in 1970, and its first refresh after that erased the key of a request that was sent a minute
+    before, with its text: sent again, it was charged again. Or its clock was ahead, and texts stayed for decades.
+    """
+    today = datetime.now(UTC)
+
+    def set_to(days: int) -> None:
+        moment = (today + timedelta(days=days)).isoformat(timespec="milliseconds")
+        for module in ("ledger", "acts", "declaring"):
+            monkeypatch.setattr(f"discreet.ledger.{module}.now", lambda: moment)
+
+    def limits(days: int) -> Limits:
+        return Limits.before(today + timedelta(days=days), timedelta(days=30), timedelta(days=30))
+
+    with opened(path) as book:
+        spend(book, why="long ago", answer=b"1")
+        set_to(shift)
+        key = Key("a", "request")
+        number = spend(book, why=CANARY, key=key, answer=b"2")
+        assert book.retain(limits(1), "why").records == 0
+        assert book.charged(key) == number
+        set_to(20)
+        spend(book, why="later", answer=b"3")
+        assert book.retain(limits(25), "why").records == 0
+        done = book.retain(limits(51), "why")
+        assert (done.questions, done.answers) == (3, 3)
+        assert book.charged(key) is None
+    assert found(path.parent) == []
+    assert verify(path).problems == ()
+
+
 def test_parts_have_their_names_for_as_long_as_they_are_charged(path: Path) -> None:
     """Which part a charge is about decides what it costs: the name stays until no charge can be added."""
     part = PartName("w", f"name = '{CANARY}'", 1)

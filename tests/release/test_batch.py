@@ -9,9 +9,12 @@ from typing import Any
 import numpy as np
 import pytest
 
+from discreet.accounting.record import Key
 from discreet.errors import BudgetExhausted, Refused
 from discreet.release.batch import Batch
 from discreet.release.recognised import renumbered
+from discreet.sql import now
+from tests.curator.test_now import Clock
 from tests.release.cases import HEADS, POLICY, nothing_differs_and_all_is_charged, world
 from tests.sql.worlds import opened, policy_of
 
@@ -130,6 +133,33 @@ def test_a_batch_beyond_the_budget_is_refused_as_a_whole() -> None:
         with pytest.raises(BudgetExhausted):
             curator.batch(COUNTS, epsilon=6)
         assert not curator.entries()
+
+
+TODAY = "SELECT COUNT(*) AS n FROM visits WHERE day < CURRENT_DATE"
+"""What it means changes at midnight."""
+
+
+def test_a_batch_that_is_sent_again_after_midnight_is_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(now, "datetime", Clock)
+    monkeypatch.setattr(Clock, "at", Clock.at)
+    with opened(policy_of(POLICY, head=HEADS["pure"]), world(3)) as curator:
+        task = Batch([COUNTS[0], TODAY], epsilon=1, key=Key("a", "digest"))
+        first = curator.perform(task)
+        Clock.at = Clock.at.replace(day=28)
+        again = curator.perform(task)
+        assert [(each.receipt, each.rows) for each in again] == [(each.receipt, each.rows) for each in first]
+        assert len(curator.entries()) == 1
+
+
+@pytest.mark.parametrize("others", [[], [TODAY]], ids=len)
+def test_the_present_of_a_batch_is_that_of_each_query(monkeypatch: pytest.MonkeyPatch, others: list[str]) -> None:
+    """The time was midnight where a query before asked for the day alone."""
+    monkeypatch.setattr(now, "datetime", Clock)
+    text = "SELECT COUNT(*) AS n FROM visits WHERE CAST(day AS TIMESTAMP) < CURRENT_TIMESTAMP"
+    with opened(policy_of(POLICY, head=HEADS["pure"]), world(3)) as curator:
+        notes = curator.batch([*others, text], epsilon=1)[-1].notes
+        assert "CURRENT_TIMESTAMP is 2024-02-20 10:30:00 (UTC), fixed when this was asked" in notes
+        assert set(curator.query(text, epsilon=1).notes) & set(notes)
 
 
 def test_a_curator_without_the_package_says_so() -> None:

@@ -19,7 +19,7 @@ from discreet.accounting.record import Key
 from discreet.answers.call import Call
 from discreet.curator.state import ledger_path
 from discreet.errors import QueryFailed
-from discreet.ledger import verify
+from discreet.ledger import Ledger, LedgerError, verify
 from discreet.policy import read
 from discreet.server import queue as queues
 from discreet.server.dispatch import Dispatcher, Submission
@@ -215,6 +215,44 @@ def test_after_kill_9_nothing_is_charged_again(tmp_path_factory: pytest.TempPath
         assert ask(client, "a new request").status_code == 200
         report = verify(ledger_path(read(policy)), [answered["receipt"]])
         assert (report.sound, report.charges) == (True, 3)
+
+
+@pytest.mark.parametrize("when", ["_keep", "_settle"])
+def test_a_disk_that_was_full_after_the_charge_is_told_as_it_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, when: str
+) -> None:
+    """A request that was charged and could not be answered was told again as it had failed: that nothing was released,
+    and to try again in a second. So clients did, with its key, for the ten minutes that jobs are remembered.
+    """
+    with site(build(tmp_path, patients=20)) as made:
+        client, settle = made.visitor(), Ledger._settle
+        bearer = {"authorization": f"Bearer {made.tokens['finance']}"}
+
+        def sent(key: str) -> Any:
+            headers = {**bearer, "idempotency-key": key}
+            return client.post("/api/v1/datasets/hospital/query", json=QUESTION, headers=headers)
+
+        def full(*given: Any) -> None:
+            if when == "_settle":
+                settle(*given)
+                for charge in given[1]:
+                    charge.refusal = LedgerError("the mark could not be moved", "free some space")
+            else:
+                raise LedgerError("the disk is full", "free some space")
+
+        with monkeypatch.context() as patch:
+            patch.setattr(Ledger, when, full)
+            first = sent("once")
+        assert first.json()["spent"] is None
+        assert (first.status_code, first.json()["code"]) == ((500, "failed") if when == "_keep" else (503, "ledger"))
+        for _ in range(2):
+            again = sent("once")
+            assert (again.status_code, again.json()["code"]) == (500, "failed")
+            assert "has no answer; what it cost stays spent" in again.json()["reason"]
+            assert "retry-after" not in again.headers
+        assert sent("another").status_code == 200
+        spent = client.get("/api/v1/datasets/hospital/ledger", headers=bearer).json()["entries"]
+        assert [each["answered"] for each in spent] == [False, True]
 
 
 def test_a_key_holds_no_answer_longer_than_its_job_is_remembered(

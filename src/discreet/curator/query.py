@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from datetime import datetime
 
-from discreet.answers.call import Call, value_read
+from discreet.answers.call import Call
 from discreet.answers.ibis_tables import is_expression, text_of
 from discreet.curator.prepared import PreparedQuery, prepared
 from discreet.curator.search import PreparedSearch, prepared_search
 from discreet.curator.shape import Shape
 from discreet.curator.task import Context, demand_choice
-from discreet.sql.now import present
 from discreet.sql.plan import Plan
 
 
@@ -43,18 +41,7 @@ class Query:
         if is_expression(call.sql):
             call = replace(call, sql=text_of(call.sql), dialect="duckdb")
         demand_choice(call.fresh, "a cached answer")
-        now, blocks = _now(context, call), context.blocks
+        now, blocks = call.now or context.present([call.sql], call.key), context.blocks
         if now is not call.now or blocks is not call.blocks:
             call = replace(call, now=now, blocks=blocks)
         return call, context.plan(context.version, call)
-
-
-def _now(context: Context, call: Call) -> datetime | None:
-    """What the present is: that of the recorded call where one is shown again, or sent again under its name."""
-    moment = present(call.sql)
-    if moment is None or call.now is not None:
-        return call.now
-    number = None if call.key is None else context.ledger.charged(call.key)
-    entry = None if number is None else context.ledger.entry(number)
-    recorded = None if entry is None else value_read(entry.call.get("now"))
-    return recorded if isinstance(recorded, datetime) else moment

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from datetime import datetime
 from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from discreet.accounting import Concentrated, Pure
 from discreet.accounting.balance import Amount, Used
-from discreet.accounting.record import BlockNames, Entry, PartName
+from discreet.accounting.record import BlockNames, Entry, Key, PartName
 from discreet.accounting.rounding import float_up
 from discreet.answers import Preview
+from discreet.answers.call import value_read
 from discreet.composed import Sql
 from discreet.curator.found_bounds import Index
 from discreet.curator.holdout import Holdout
@@ -27,6 +29,7 @@ from discreet.exit.cost import Loss
 from discreet.ledger import Ledger
 from discreet.policy import Policy
 from discreet.policy.engines import DUCKDB
+from discreet.sql.now import present
 from discreet.sql.plan import Plan
 from discreet.tracing import phase
 
@@ -90,6 +93,14 @@ class Context:
     def part_of(self, holdout: Holdout) -> Callable[[], PartName] | None:
         """One side of a hold-out in the ledger; none within blocks, where both sides are on the lines of the blocks."""
         return partial(holdout.part, self.engine) if self.chosen is None else None
+
+    def present(self, texts: Sequence[object], key: object) -> datetime | None:
+        """What the present is in these texts: that of the recorded call, where it is sent again under its name."""
+        moment = max(filter(None, map(present, texts)), default=None)  # with its time, if one of them asks for that
+        number = self.ledger.charged(key) if moment is not None and isinstance(key, Key) else None
+        entry = None if number is None else self.ledger.entry(number)
+        recorded = None if entry is None else value_read(entry.call.get("now"))
+        return recorded if isinstance(recorded, datetime) else moment
 
     def remaining(self, analyst: str | None) -> Amount:
         """What is left: of the budget, or of all of the blocks."""

@@ -20,13 +20,15 @@ from discreet.exit.exit import Exit, opened
 from discreet.exit.progress import TOLD
 from discreet.exit.sampler import SAMPLER, Sampler
 from discreet.exit.timing import padded
-from discreet.ledger import Charge, Ledger, Repeated
+from discreet.ledger import Charge, Ledger, LedgerError, Repeated
+from discreet.logs import note
 from discreet.tracing import phase
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 Value = TypeVar("Value")
+WRITABLE: Final = "see that the ledger can be written, and that its disk has room; then ask it as a new request"
 UNANSWERED: Final = "if it is still being answered, ask again later; else ask it as a new request"
 
 
@@ -175,10 +177,18 @@ class ReleasePoint:
             key=bill.request,
         )
         released = self._run(task, charge, reader)
-        charge.keep(released)
+        self._keep(charge, released)
         value = task.decode(released)
         assert value is not None
         return Outcome(value, bill.loss if bill.part is None else charge.increase, bill.loss, charge.receipt)
+
+    def _keep(self, charge: Charge, released: bytes) -> None:
+        """Nothing leaves that is not beside its charge; and what was charged is never told as if it had not been."""
+        try:
+            charge.keep(released)
+        except LedgerError as wrong:
+            note("ledger-failed", f"ledger: {wrong}")
+            raise QueryFailed("the answer could not be kept; what it cost stays spent", WRITABLE) from None
 
     def _run(self, task: Prepared[Value], charge: Charge, reader: Callable[[], Reader]) -> bytes:
         """Whatever goes wrong once data was touched is told in one fixed text, at the end of the padding.

@@ -25,7 +25,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Final
 
 from discreet.ledger.codec import Record, decode, encode
@@ -36,6 +36,8 @@ TEXT: Final = ("question", "call", "key", "request", "salt")
 QUESTION, PLAN, PART, ANSWER = "question", "plan", "part", "answer"
 """What a record says of itself that it has no longer."""
 
+LATEST: Final = datetime.max.replace(tzinfo=UTC)
+
 
 @dataclass(frozen=True, slots=True)
 class Limits:
@@ -43,10 +45,12 @@ class Limits:
 
     questions: datetime | None
     answers: datetime | None
+    now: datetime = LATEST
 
     @classmethod
     def before(cls, now: datetime, questions: timedelta | None, answers: timedelta | None) -> Limits:
-        return cls(*(None if span is None else now - span for span in (questions, answers)))
+        texts, noisy = (None if span is None else now - span for span in (questions, answers))
+        return cls(texts, noisy, now)
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,16 +89,21 @@ class Erasing:
     """Partitions to which charges may still be added."""
     records: dict[int, Record] = field(default_factory=dict)
     _lines: dict[int, str] = field(default_factory=dict)
+    _times: Mapping[int, datetime] = field(default_factory=dict)
     unfiled: dict[int, str] = field(default_factory=dict)
     """Withdrawals that are found by no plan any more, and stay as they are."""
 
     @classmethod
     def of(cls, rows: Iterable[Row], limits: Limits, alive: Iterable[str]) -> Erasing:
         act = cls(limits, frozenset(alive))
+        said: dict[int, datetime] = {}
         for number, line, _ in rows:
             record = decode(number, line)
+            if record["kind"] == "charge":
+                said[number] = datetime.fromisoformat(record["at"])
             if record["kind"] in ("charge", "answer", "totals"):
                 act.records[number], act._lines[number] = record, line
+        act._times = _times(said, limits.now)
         return act
 
     def lines(self) -> tuple[dict[int, str], int, int]:
@@ -111,23 +120,22 @@ class Erasing:
                 changed[number] = line
         return changed, questions, answers
 
-    def _each(self, kind: str, erased: Callable[[Record], Record | None]) -> int:
-        new = {number: erased(record) for number, record in self.records.items() if record["kind"] == kind}
+    def _each(self, kind: str, erased: Callable[[int, Record], Record | None]) -> int:
+        new = {number: erased(number, record) for number, record in self.records.items() if record["kind"] == kind}
         done = {number: record for number, record in new.items() if record is not None}
         self.records |= done
         return len(done)
 
-    def _without_text(self, charge: Record) -> Record | None:
-        if not _older(charge, self.limits.questions) or QUESTION in charge.get("erased", ()):
+    def _is_older(self, number: int, limit: datetime | None) -> bool:
+        return limit is not None and self._times[number] < limit
+
+    def _without_text(self, number: int, charge: Record) -> Record | None:
+        if not self._is_older(number, self.limits.questions) or QUESTION in charge.get("erased", ()):
             return None
         return _marked({key: value for key, value in charge.items() if key not in TEXT}, QUESTION)
 
-    def _without_answer(self, answer: Record) -> Record | None:
-        if (
-            "erased" in answer
-            or "withdrawn" in answer
-            or not _older(self.records[answer["charge"]], self.limits.answers)
-        ):
+    def _without_answer(self, _: int, answer: Record) -> Record | None:
+        if "erased" in answer or "withdrawn" in answer or not self._is_older(answer["charge"], self.limits.answers):
             return None
         return {"kind": "answer", "v": answer["v"], "of": answer["charge"], "erased": [ANSWER]}
 
@@ -182,5 +190,17 @@ def _marked(record: Record, what: str) -> Record:
     return {**record, "erased": sorted({*record.get("erased", ()), what})}
 
 
-def _older(charge: Record, limit: datetime | None) -> bool:
-    return limit is not None and datetime.fromisoformat(charge["at"]) < limit
+def _times(said: Mapping[int, datetime], now: datetime) -> dict[int, datetime]:
+    """When charges were made, for all that is known: what they say themselves, and that one came after the other.
+
+    A clock may have been behind: then a charge is as old as the newest one before it. Or it was ahead, so that a charge
+    says what is still to come: then it is as old as the first one after it that does not.
+    """
+    times, newest = dict(said), datetime.min.replace(tzinfo=UTC)
+    for number, moment in said.items():
+        if moment <= now:
+            times[number] = newest = max(newest, moment)
+    following = now
+    for number in reversed(times):
+        times[number] = following = min(times[number], following)
+    return times

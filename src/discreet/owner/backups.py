@@ -20,7 +20,7 @@ from discreet.policy import Policy, PolicyError, read
 from discreet.printing import printable
 
 TIME: Final = "%Y%m%dT%H%M%S%fZ"
-"""In UTC, so that the order of names is that of times."""
+"""In UTC, so that the order of names is that in which they were made, as long as nobody sets the clock back."""
 _MOMENT: Final = "[0-9]{8}T[0-9]{12}Z"
 
 Tell = Callable[[str], None]
@@ -32,7 +32,7 @@ def next_backup(policy: Policy, folder: Path, copies: int, now: datetime | None 
         raise LedgerError(f"{folder} lies in the state folder, which backups are for", "name a folder on another disk")
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     begins = _label(policy)
-    path = _later(folder, begins, now or datetime.now(UTC))
+    path = folder / f"{begins}-{_following(folder, begins, now or datetime.now(UTC)).strftime(TIME)}.sqlite"
     report = back_up_ledger(policy, path)
     note("backed-up", dataset=policy.name, records=report.records, sound=report.sound)
     if report.sound:
@@ -40,15 +40,18 @@ def next_backup(policy: Policy, folder: Path, copies: int, now: datetime | None 
     return path, report
 
 
-def _later(folder: Path, begins: str, now: datetime) -> Path:
-    """A name for now; if a clock was ahead of this one, just after the newest: what is newest is not removed as old."""
-    named = re.compile(f"{re.escape(begins)}-({_MOMENT})[.]sqlite")
-    there = [match[1] for each in folder.iterdir() if (match := named.fullmatch(each.name))]
-    moment = now.strftime(TIME)
-    if there and moment <= max(there):
-        with suppress(ValueError, OverflowError):  # a name that somebody made up
-            moment = (datetime.strptime(max(there), TIME) + timedelta(microseconds=1)).strftime(TIME)
-    return folder / f"{begins}-{moment}.sqlite"
+def _following(folder: Path, begins: str, now: datetime) -> datetime:
+    """After those of all that are there: where a clock was ahead, the newest would go as the oldest."""
+    with suppress(ValueError, OverflowError):  # a name with digits that are no time
+        newest = max((match[2] for match, _ in _ours(folder, begins) if match[3] is None), default="")
+        return max(now, datetime.strptime(newest, TIME).replace(tzinfo=UTC) + timedelta(microseconds=1))
+    return now
+
+
+def _ours(folder: Path, begins: str) -> list[tuple[re.Match[str], Path]]:
+    """The backups of a ledger, and what was left of some by a process that was killed."""
+    named = re.compile(f"({re.escape(begins)}-({_MOMENT})[.]sqlite)([.][0-9a-f]+{re.escape(UNFINISHED)}.*)?")
+    return [(match, each) for each in folder.iterdir() if (match := named.fullmatch(each.name))]
 
 
 def _remove_older(folder: Path, begins: str, copies: int, *, made: Path) -> None:
@@ -56,9 +59,8 @@ def _remove_older(folder: Path, begins: str, copies: int, *, made: Path) -> None
 
     What is older than these goes, and with it what was left by a process that was killed.
     """
-    named = re.compile(f"({re.escape(begins)}-{_MOMENT}[.]sqlite)([.][0-9]+{re.escape(UNFINISHED)}.*)?")
-    ours = [(match, each) for each in folder.iterdir() if (match := named.fullmatch(each.name))]
-    oldest = sorted(match[1] for match, _ in ours if match[2] is None)[-copies:][0]
+    ours = _ours(folder, begins)
+    oldest = sorted(match[1] for match, _ in ours if match[3] is None)[-copies:][0]
     for match, old in ours:
         if match[1] < oldest and old != made:
             old.unlink(missing_ok=True)

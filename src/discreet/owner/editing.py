@@ -11,8 +11,8 @@ import re
 import tempfile
 import tomllib
 from codecs import BOM_UTF8
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
 from errno import EMLINK
 from pathlib import Path
@@ -97,7 +97,10 @@ def _with_list(before: str, findings: tuple[str, ...]) -> str:
 def changing(
     policy: Policy, change: Callable[[str], str], is_meant: Callable[[Policy], bool], by_hand: str = BY_HAND
 ) -> Iterator[Policy]:
-    """The policy as it is after the change, which is written; if what is done then fails, the file is put back."""
+    """The policy as it is after the change, which is written; if what is done then fails, the file is put back.
+
+    That needs no room: a disk that is full is why it fails.
+    """
     try:
         policy.state.mkdir(mode=0o700, parents=True, exist_ok=True)
         with locked(policy.state / "raise.lock"):  # who fails puts the file back: it must be nobody else's by then
@@ -109,13 +112,12 @@ def changing(
                     "the policy file is not what is served",
                     "restart the server, or open it again, and change it then",
                 )
-            path = policy.path.resolve()
-            with _prepared(path, before) as old:  # a disk that is full by then has no room for it
-                _write_or_refuse(path, content, by_hand)
+            with _staged_or_refused(policy.path, (before, content), by_hand) as (old, new):
+                os.replace(new, policy.path.resolve())
                 try:
                     yield changed
                 except BaseException:
-                    os.replace(old, path)
+                    os.replace(old, policy.path.resolve())
                     raise
     except OSError as wrong:
         raise Refused("policy", f"the policy cannot be changed here: {wrong.strerror}", by_hand) from None
@@ -139,50 +141,53 @@ def _changed(policy: Policy, before: bytes, change: Callable[[str], str], by_han
         raise Refused("policy", f"the policy file cannot be changed here: {problem.reason}", by_hand) from None
 
 
-def _write_or_refuse(path: Path, content: bytes, by_hand: str) -> None:
-    try:
-        write(path, content)
-    except OSError as wrong:
-        raise Refused("policy", f"the policy file cannot be written here: {wrong.strerror}", by_hand) from None
+@contextmanager
+def _staged_or_refused(path: Path, contents: Sequence[bytes], by_hand: str) -> Iterator[list[Path]]:
+    with ExitStack() as held:
+        try:
+            staged = [held.enter_context(_staged(path.resolve(), content)) for content in contents]
+        except OSError as wrong:
+            raise Refused("policy", f"the policy file cannot be written here: {wrong.strerror}", by_hand) from None
+        yield staged
 
 
 def write(path: Path, content: bytes) -> None:
     """All of it or nothing, with the rights that the file had."""
     path = path.resolve()
-    with _prepared(path, content) as name:
-        os.replace(name, path)
+    with _staged(path, content) as fresh:
+        os.replace(fresh, path)
 
 
 @contextmanager
-def _prepared(path: Path, content: bytes) -> Iterator[str]:
-    """A file on disk that can take the place of another, with the rights of that one; if it does not, it is removed."""
+def _staged(path: Path, content: bytes) -> Iterator[Path]:
+    """What may take the place of a file, with the rights that it has: all of it is on disk. At the end it is gone."""
     known = path.stat()
     if known.st_nlink > 1:
         raise OSError(EMLINK, "it has several names (hard links), and would keep one of them")
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}-")
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
+    with _on_disk(path, content) as fresh:
         if (known.st_uid, known.st_gid) != (os.geteuid(), os.getegid()):
             with suppress(PermissionError):
-                os.chown(name, known.st_uid, known.st_gid)
-        os.chmod(name, known.st_mode & 0o777)
-        yield name
-    finally:
-        Path(name).unlink(missing_ok=True)
+                os.chown(fresh, known.st_uid, known.st_gid)
+        fresh.chmod(known.st_mode & 0o777)
+        yield fresh
 
 
 def write_new(path: Path, content: bytes) -> None:
     """A file that was not there: all of it or nothing, and never in the place of another. `FileExistsError` then."""
+    with _on_disk(path, content) as fresh:
+        fresh.chmod(0o644)
+        os.link(fresh, path)
+
+
+@contextmanager
+def _on_disk(path: Path, content: bytes) -> Iterator[Path]:
+    """A file beside this one, all of which is on disk. At the end it is gone, unless it has another name by then."""
     handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}-")
     try:
         with os.fdopen(handle, "wb") as file:
             file.write(content)
             file.flush()
             os.fsync(file.fileno())
-        os.chmod(name, 0o644)
-        os.link(name, path)
+        yield Path(name)
     finally:
         Path(name).unlink(missing_ok=True)

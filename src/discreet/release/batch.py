@@ -94,7 +94,7 @@ class Batch(Asked):
         """
         texts = self.texts
         demand_choice(self.fresh, "cached answers")
-        now = self.now or next(filter(None, map(present, texts)), None)
+        now = self.now or context.present(texts, self.key)
         calls = [Call(sql=text, now=now if present(text) else None) for text in texts]
         plans = [context.plan(context.version, call) for call in calls]
         for plan in plans:

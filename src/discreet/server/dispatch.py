@@ -306,7 +306,7 @@ class Dispatcher:
             return submission, None if known is None else write(known)
         except QueryFailed:  # charged and not answered: perhaps by the same request, which came a moment before
             begun = None if key is None else self._begun(key)[1]
-            if begun is None:
+            if begun is None or _has_failed(begun):
                 raise
             return submission, begun
 
@@ -364,6 +364,11 @@ class Dispatcher:
 
 def _gone() -> None:
     """The job of a key that nobody has used."""
+
+
+def _has_failed(job: Job) -> bool:
+    """Whether it ended without an answer: how is told to whoever asked then, and may be no longer so."""
+    return job.result.done() and job.result.exception() is not None
 
 
 def _is_over(job: Job | None) -> bool:

@@ -9,8 +9,10 @@ import json
 import sys
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
+from urllib.parse import parse_qsl
 
 import httpx
 import jwt
@@ -114,6 +116,10 @@ def test_claims_become_roles_and_the_first_entry_counts(here: World, claims: dic
         {"groups": []},
         {"groups": ["EPI"]},
         {"groups": "epi "},
+        {"groups": ["\uff45\uff50\uff49", "\u0435pi", "epi\u200b", "epi\0"]},
+        {"groups": None, "email": "Owner@example.org", "email_verified": True},
+        {"groups": None, "email": "owner@ex\u0430mple.org", "email_verified": True},
+        {"groups": None, "email": ["owner@example.org"], "email_verified": ["true"]},
         {"groups": [["epi"]]},
         {"groups": {"epi": True}},
         {"groups": True},
@@ -198,6 +204,40 @@ def test_those_who_begin_and_never_end_take_nothing_from_others(here: World, mon
     assert (arrived.status_code, arrived.headers["location"]) == (303, "/data/hospital/ledger")
     assert "used already" in refusal(here.ended(visitor, brought))
     assert here.ended(flood, many[-1]).status_code == 303, "several may be begun in one browser"
+
+
+@pytest.mark.parametrize("checks", [True, False], ids=["PKCE is looked at", "only the nonce tells"])
+def test_two_browsers_that_swap_their_codes_are_nobody(here: World, checks: bool) -> None:
+    """Whoever slips their own code under somebody else's state would sign them in as themselves, or the other way."""
+    one, other = here.site.visitor(), here.site.visitor()
+    brought, theirs = here.begun(one), here.begun(other)
+    if not checks:  # a provider that forgets the challenge, and keeps each nonce with its code
+        token = here.hostile._token
+
+        def forgets(request: httpx.Request) -> httpx.Response:
+            sent = dict(parse_qsl(request.content.decode()))
+            digest = hashlib.sha256(sent["code_verifier"].encode()).digest()
+            challenge = base64.urlsafe_b64encode(digest).decode().rstrip("=")
+            here.hostile.nonces[sent["code"]] = here.hostile.nonces[sent["code"]][0], challenge
+            return token(request)
+
+        here.hostile.answers["/token"] = forgets
+    refusal(here.ended(one, {**brought, "code": theirs["code"]}))
+    refusal(here.ended(other, {**theirs, "state": brought["state"]}))
+    refusal(here.ended(one, brought))
+
+
+@pytest.mark.parametrize("ours", [True, False], ids=["as it calls itself", "without its slash"])
+def test_an_issuer_with_a_slash_at_its_end(here: World, monkeypatch: pytest.MonkeyPatch, ours: bool) -> None:
+    monkeypatch.setattr(here.sign_ins.provider, "setup", replace(here.sign_ins.provider.setup, issuer=f"{ISSUER}/"))
+    here.hostile.said = {"issuer": f"{ISSUER}/"}
+    here.hostile.claims = {"groups": ["epi"], "iss": f"{ISSUER}/" if ours else ISSUER}
+    visitor = here.site.visitor()
+    found = here.ended(visitor, {**here.begun(visitor), "iss": f"{ISSUER}/"})
+    if ours:
+        assert found.status_code == 303
+    else:
+        refusal(found)
 
 
 def test_a_state_of_somebody_else_s_making(here: World) -> None:
@@ -425,6 +465,35 @@ def test_keys_change_and_are_looked_for_seldom(here: World) -> None:
     assert here.hostile.requests.count("/jwks") == fetched
 
 
+def test_a_key_that_the_provider_gave_up_is_not_believed_for_ever(here: World) -> None:
+    """It was stolen, say: whoever has it signs tokens that nobody else makes us look behind."""
+    assert here.sign_in().status_code == 303
+    here.hostile.keys = [public(rsa_key(1), "two")]
+    provider = here.sign_ins.provider
+    provider._fetched, provider._believed = (at - providers.LASTS for at in (provider._fetched, provider._believed))
+    refusal(here.sign_in())
+    here.hostile.answers["/jwks"] = lambda _: httpx.Response(503)
+    provider._fetched -= providers.AGAIN
+    refusal(here.sign_in(), "sign-in-unavailable")
+    refusal(here.sign_in())
+
+
+@pytest.mark.parametrize("header", [{"kid": "one"}, {}], ids=["the same name", "no name"])
+def test_another_key_in_the_place_of_one_is_found(here: World, header: dict[str, str]) -> None:
+    """Its name says nothing of the change: only that what was signed does not verify."""
+    here.hostile.header = header
+    assert here.sign_in().status_code == 303
+    here.hostile.key, here.hostile.keys = rsa_key(1), [public(rsa_key(1))]
+    refusal(here.sign_in())  # they were fetched a moment ago
+    here.sign_ins.provider._fetched -= providers.AGAIN
+    assert here.sign_in().status_code == 303
+    fetched = here.hostile.requests.count("/jwks")
+    here.hostile.key = rsa_key(2)
+    for _ in range(3):
+        refusal(here.sign_in())
+    assert here.hostile.requests.count("/jwks") == fetched
+
+
 @pytest.mark.parametrize(
     "keys",
     [
@@ -494,6 +563,8 @@ def test_a_provider_that_does_not_answer_as_it_should(here: World, path: str, an
         {"issuer": "https://evil.example"},
         {"issuer": None},
         {"token_endpoint": "http://login.example.org/token"},
+        {"token_endpoint": "http://127.0.0.1:5432/token"},
+        {"jwks_uri": "http://localhost:8000/metrics"},
         {"jwks_uri": "file:///etc/passwd"},
         {"jwks_uri": "https://["},
         {"authorization_endpoint": "javascript:alert(1)"},

@@ -19,6 +19,7 @@ from discreet.ledger.sqlite.files import Seal, beside, real
 from discreet.ledger.sqlite.store import Sqlite
 from discreet.ledger.state import State
 from discreet.ledger.watch import accepted, known_at
+from discreet.noise import SYSTEM
 
 UNFINISHED: Final = ".unfinished"
 BESIDE: Final = ("", "-wal", "-shm", "-journal", ".lock", ".seal")
@@ -78,16 +79,27 @@ def back_up(path: Path, target: Path) -> Report:
 def unfinished(target: Path) -> Iterator[Path]:
     """A file for a backup, which gets the name of one when the block ends well; else nothing stays of it.
 
-    So half a copy is never taken for a backup, and a disk that is full gets no fuller with each attempt.
+    So half a copy is never taken for a backup, and a disk that is full gets no fuller with each attempt. Its name is
+    its own: threads of a process make backups at once, and a container's process has the number of the one before.
     """
-    path = beside(target, f".{os.getpid()}{UNFINISHED}")
+    path = beside(target, f".{SYSTEM.bytes(8).hex()}{UNFINISHED}")
     try:
         _demand_new(target)
         yield path
         _demand_new(target)
-        path.rename(target)
+        _place(path, target)
     finally:
         _remove(path)
+
+
+def _place(path: Path, target: Path) -> None:
+    """Give a file another name, unless that is taken: renaming would replace what came meanwhile."""
+    try:
+        os.link(path, target)
+    except FileExistsError:
+        raise _taken(target) from None
+    except OSError:  # there are file systems without links
+        path.rename(target)
 
 
 def _remove(path: Path) -> None:
@@ -97,7 +109,11 @@ def _remove(path: Path) -> None:
 
 def _demand_new(target: Path) -> None:
     if target.exists():
-        raise LedgerError(f"{target} exists already", "name a new file")
+        raise _taken(target)
+
+
+def _taken(target: Path) -> LedgerError:
+    return LedgerError(f"{target} exists already", "name a new file")
 
 
 def _copy(path: Path, target: Path) -> None:

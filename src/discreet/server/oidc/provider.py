@@ -33,11 +33,11 @@ MAX_TOKEN: Final = 2**15
 SECONDS: Final = 10.0
 """Within which the provider answers."""
 LASTS: Final = 3600.0
-"""Seconds for which what it says of itself is believed."""
+"""Seconds for which what it says of itself is believed, and of its keys: one that was stolen is given up."""
 PAUSE: Final = 5.0
 """Seconds for which a provider that failed is not asked: whoever opens our page makes us ask it."""
 AGAIN: Final = 30.0
-"""Seconds before its keys are fetched again because of a key that nobody knows."""
+"""Seconds before its keys are fetched again because of a signature that none of them made."""
 SKEW: Final = 60
 """Seconds by which its clock may differ from ours."""
 ALGORITHMS: Final[Mapping[str, tuple[str, str | None]]] = {
@@ -90,9 +90,12 @@ class Provider:
         self._http: httpx.AsyncClient | None = None
         self._endpoints: Endpoints | None = None
         self._keys: list[dict[str, Any]] = []
-        self._fetching = asyncio.Lock()
+        self._fetching, self._fetching_keys = asyncio.Lock(), asyncio.Lock()
         self._failed = -math.inf
         self._fetched = -math.inf
+        """When its keys were asked for, answered or not."""
+        self._believed = -math.inf
+        """When it said which keys it has."""
 
     async def authorization(self, state: str, nonce: str, verifier: str) -> str:
         """Where a browser goes to sign in."""
@@ -149,15 +152,24 @@ class Provider:
     async def _verified(self, token: str, nonce: str) -> dict[str, Any]:
         """The claims of an ID token that this provider signed, now, for us and for this sign-in.
 
-        A token whose key nobody knows makes us look for new ones, seldom: a provider changes its keys.
+        A token that none of its keys signed makes us look for new ones, seldom: a provider changes its keys, perhaps
+        under the same name, or without any.
         """
         header = _header(token)
-        key = self._key(header)
-        if key is None and time.monotonic() - self._fetched >= AGAIN:
+        claims = self._signed(token, header)
+        if claims is None:
             await self._fetch_keys()
-            key = self._key(header)
-        if key is None:
+            claims = self._signed(token, header)
+        if claims is None:
             raise failed("the ID token is signed with a key that the identity provider does not have")
+        _demand_ours(claims, self.setup.client_id, nonce)
+        return claims
+
+    def _signed(self, token: str, header: Mapping[str, str]) -> dict[str, Any] | None:
+        """The claims of a token that a key signed which the provider has; None if none did."""
+        key = self._key(header)
+        if key is None:
+            return None
         try:
             claims: dict[str, Any] = jwt.decode(
                 token,
@@ -168,13 +180,16 @@ class Provider:
                 leeway=SKEW,
                 options={"require": ["iss", "sub", "aud", "exp", "iat", "nonce"]},
             )
+        except jwt.InvalidSignatureError:
+            return None
         except Exception:  # whatever the library makes of it: it is no token that we accept
             raise failed("the ID token is not valid: not signed by the provider, not for us, or not now") from None
-        _demand_ours(claims, self.setup.client_id, nonce)
         return claims
 
     def _key(self, header: Mapping[str, str]) -> dict[str, Any] | None:
         """The one key that a token names; if it names none, the only one that could have signed it."""
+        if time.monotonic() - self._believed >= LASTS:
+            return None
         kind, curve = ALGORITHMS[header["alg"]]
         fitting = [
             key
@@ -205,7 +220,8 @@ class Provider:
         said = await self._asked("GET", f"{self.setup.issuer.rstrip('/')}/.well-known/openid-configuration")
         if said.get("issuer") != self.setup.issuer:
             raise unavailable("the identity provider calls itself otherwise than it is called here")
-        if not all(_is_safe(said.get(name)) for name in ENDPOINTS):
+        is_here = self.setup.issuer.startswith("http://")
+        if not all(_is_safe(said.get(name), is_here=is_here) for name in ENDPOINTS):
             raise unavailable("the identity provider has an address that is not encrypted, or none")
         ending = said.get("end_session_endpoint")
         methods = said.get("token_endpoint_auth_methods_supported", ["client_secret_basic"])
@@ -213,18 +229,22 @@ class Provider:
             authorization_endpoint=said["authorization_endpoint"],
             token_endpoint=said["token_endpoint"],
             jwks_uri=said["jwks_uri"],
-            end_session_endpoint=ending if _is_safe(ending) else None,
+            end_session_endpoint=ending if _is_safe(ending, is_here=is_here) else None,
             says_issuer=said.get("authorization_response_iss_parameter_supported") is True,
             takes_basic=not isinstance(methods, list) or "client_secret_basic" in methods,
             at=time.monotonic(),
         )
 
     async def _fetch_keys(self) -> None:
-        self._fetched = time.monotonic()
-        keys = (await self._asked("GET", (await self._known()).jwks_uri)).get("keys")
-        if not isinstance(keys, list) or len(keys) > MAX_KEYS:
-            raise unavailable("the identity provider has no keys, or too many")
-        self._keys = [key for key in keys if isinstance(key, dict)]
+        """Ask for its keys, unless that was done a moment ago; whoever comes meanwhile waits for the answer."""
+        async with self._fetching_keys:
+            if time.monotonic() - self._fetched < AGAIN:
+                return
+            self._fetched = time.monotonic()
+            keys = (await self._asked("GET", (await self._known()).jwks_uri)).get("keys")
+            if not isinstance(keys, list) or len(keys) > MAX_KEYS:
+                raise unavailable("the identity provider has no keys, or too many")
+            self._keys, self._believed = [key for key in keys if isinstance(key, dict)], self._fetched
 
     async def _asked(self, method: str, address: str, *, refused: Refused | None = None, **more: Any) -> dict[str, Any]:
         """The JSON object at an address; `refused` if the provider says no."""
@@ -271,8 +291,10 @@ def _with(address: str, fields: Mapping[str, str]) -> str:
     return f"{address}{'&' if urlsplit(address).query else '?'}{urlencode(fields)}"
 
 
-def _is_safe(address: object) -> bool:
-    """Whether nobody between us and it can read or change what is sent."""
+def _is_safe(address: object, *, is_here: bool) -> bool:
+    """Whether nobody between us and it can read or change what is sent. One elsewhere sends us to no service of this
+    machine: what answers here without TLS is a provider only if `is_here`.
+    """
     if not isinstance(address, str) or len(address) > 2000 or not address.isprintable():
         return False
     try:
@@ -280,7 +302,7 @@ def _is_safe(address: object) -> bool:
         host, scheme = parts.hostname, parts.scheme
     except ValueError:
         return False
-    return bool(host) and (scheme == "https" or (scheme == "http" and host in LOOPBACK))
+    return bool(host) and (scheme == "https" or (is_here and scheme == "http" and host in LOOPBACK))
 
 
 def _header(token: str) -> dict[str, str]:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
-from discreet.errors import Problem, QueryFailed
+from discreet.errors import Problem, QueryFailed, Refused
 from discreet.server.datasets import Caller, Dataset
 from discreet.server.problems import Cancelled, problem_of
 from discreet.server.queue import Job, State
@@ -99,8 +99,9 @@ class Execution:
         return questions.Asked(self.dataset, self.caller, text, portal.settings, portal.values)
 
     async def run(self, portal: Portal) -> None:
-        """Run a portal, if it was not yet."""
+        """Run a portal, if it was not yet; else what it holds must not have been withdrawn since."""
         if portal.rows is not None and portal.is_described:
+            await self._demand_open(portal)
             return
         if portal.has_failed:
             raise Failed("55000", "this portal cannot be run again", "bind it anew")
@@ -131,6 +132,11 @@ class Execution:
             portal.is_described = True
         portal.has_failed = False
 
+    async def _demand_open(self, portal: Portal) -> None:
+        if portal.charge and await self.light(self.dataset.curator.is_withdrawn, portal.charge):
+            portal.rows = []
+            raise failed_of(Refused("answer-gone", "the owner withdrew this answer", "ask again"))
+
     async def _look_up(self, portal: Portal) -> None:
         """A question about the catalogue: free, and answered by public facts alone."""
         question = portal.prepared.about_catalogue
@@ -151,7 +157,7 @@ class Execution:
         await self.run(cursor)
         rows = list(cursor.next_rows(fetch.count)) if fetch.count else []
         portal.fields = None if fetch.moves else cursor.fields
-        portal.rows = [] if fetch.moves else rows
+        portal.rows, portal.charge = [] if fetch.moves else rows, cursor.charge
         portal.tag = f"MOVE {len(rows)}" if fetch.moves else "FETCH"
         portal.notice, cursor.notice, portal.is_described = cursor.notice, None, True
 
@@ -169,7 +175,8 @@ class Execution:
         answer = await self._told_where(self._outcome(question, portal), select.offset)
         rows = partial(questions.rows_of, answer, with_errors=portal.settings.with_errors)
         portal.rows = rows() if len(answer.rows) <= FEW else await asyncio.to_thread(rows)
-        portal.tag = "SELECT"
+        portal.tag, number = "SELECT", answer.receipt.partition(":")[0]
+        portal.charge = int(number) if number.isdecimal() else 0
         portal.notice = questions.notice_of(answer) if portal.settings.tells_cost else None
 
     async def _outcome(self, question: questions.Asked, portal: Portal) -> Any:

@@ -53,6 +53,8 @@ class Portal:
     text: str = ""
     """Of a query: as the planner reads it."""
     rows: list[tuple[Any, ...]] | None = None
+    charge: int = 0
+    """The number of what these rows are of; 0 where they are of none."""
     notice: Notice | None = None
     tag: str = ""
     at: int = 0
