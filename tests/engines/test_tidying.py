@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -67,11 +66,9 @@ def test_a_rehearsal_leaves_nothing_to_tidy_up(monkeypatch: pytest.MonkeyPatch, 
     """It makes plans and runs nothing; and there is one before every question of a new form."""
     asked: list[dict[str, bool]] = []
 
-    @contextmanager
-    def session(*_: object, **how: bool) -> Iterator[Any]:
+    def session(*_: object, **how: bool) -> None:
         asked.append(how)
         raise OSError
-        yield
 
     monkeypatch.setattr(rehearsal, "session", session)
     monkeypatch.setattr(rehearsal, "aggregate", lambda *_: sql("SELECT 1"))
