@@ -8,6 +8,8 @@ import threading
 from collections.abc import Iterator
 from concurrent.futures import CancelledError
 from contextlib import contextmanager, suppress
+from functools import partial
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -197,6 +199,32 @@ def test_nobody_fills_the_memory_with_what_ended_or_pushes_out_that_of_others(mo
     assert queue.find(others.id, "a/b") is None
     assert not queue._ended
     assert not queue._ended_of
+    queue.close()
+
+
+def test_large_answers_are_not_held_by_the_hundred(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two hundred answers with as many groups as there may be would take ten gigabytes; they are counted by what they
+    hold. Those of others stay, and so does the newest, however large: whoever asked comes for it.
+    """
+    monkeypatch.setattr(module, "HELD_OF_ONE", 100)
+    queue = Queue(1)
+    answers: list[Any] = [SimpleNamespace(rows=[(1, 2)] * 20), [{"rows": [[1, 2]] * 20}], {"text": "x" * 200 * 39}]
+    others = queue.submit("b", lambda: answers[0])
+    jobs = [queue.submit("a", partial(list, [answer])) for answer in answers * 3]
+    largest = queue.submit("a", lambda: [0] * 1000)
+    largest.result.result(SOON)
+    assert until(lambda: not queue._jobs)
+    assert [job.values for job in jobs] == [40] * 9
+    assert [job for job in [*jobs, largest] if queue.find(job.id, "a")] == [largest]
+    assert queue.find(others.id, "b") is others
+    later = [queue.submit("a", lambda: [0] * 40) for _ in range(4)]
+    later[-1].result.result(SOON)
+    assert until(lambda: not queue._jobs)
+    assert [job for job in later if queue.find(job.id, "a")] == later[-2:]
+    assert queue._values == {"a": 80, "b": 40}
+    monkeypatch.setattr(module, "MOST_HELD", 100)
+    assert queue.find(others.id, "b") is None, "of everybody the oldest goes first"
+    assert queue._values == {"a": 80}
     queue.close()
 
 

@@ -208,7 +208,7 @@ def other_spill(state: Path) -> list[Path]:
     root = state / SPILL
     if not root.is_dir():
         return []
-    own = {held.folder for (process, _), held in _held.items() if process == os.getpid()}
+    own = {held.folder for (process, _), held in list(_held.items()) if process == os.getpid()}
     with locked(root / "lock"):
         _sweep(root)
         folders = [left for left in root.iterdir() if _OURS.fullmatch(left.name) and left not in own]
@@ -287,8 +287,16 @@ def _spill_folder(state: Path) -> Path:
     key = os.getpid(), state.resolve()  # a fork has a folder of its own
     with _guard:
         if key not in _held or not _held[key].folder.is_dir():
+            _let_go_of_gone()
             _held[key] = _locked_folder(state)
         return _held[key].folder / str(next(_held[key].numbers))
+
+
+def _let_go_of_gone() -> None:
+    """Whoever removed a state folder removed what was locked in it; a descriptor is left, of which there are few."""
+    for key, gone in [(key, held) for key, held in _held.items() if not held.folder.is_dir()]:
+        del _held[key]
+        os.close(gone.lock)
 
 
 def lock_of(state: Path) -> int:

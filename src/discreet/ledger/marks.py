@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import weakref
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -124,13 +125,9 @@ class Marks:
                 _write(file, "")
             if self.at(path) != name:
                 _write(self._place(path), f"{name}\n{path}\n")
-            descriptor = os.open(file, os.O_RDWR | os.O_CLOEXEC)  # in place: others write to the same file
-            text = os.fsencode(f"{mark.line()}{path}\n")
-            if os.pread(descriptor, len(text) + 1, 0) != text:
-                os.pwrite(descriptor, text, 0)
-                os.ftruncate(descriptor, len(text))
-                os.fsync(descriptor)
-            return Writing(file, descriptor)
+            writing = Writing(file)
+            writing.demand(os.fsencode(f"{mark.line()}{path}\n"))
+            return writing
 
     def forget(self, path: Location) -> None:
         """Miss no ledger at a path: there was only dummy data."""
@@ -164,21 +161,32 @@ class Marks:
             ) from None
 
 
-@dataclass(frozen=True, slots=True)
 class Writing:
-    """A mark that is moved up with every charge."""
+    """A mark that is moved up with every charge, in place: others write to the same file. It is closed with the ledger,
+    or with the last who knows it: most who open a policy in a notebook never close it.
+    """
 
-    file: Path
-    descriptor: int
+    def __init__(self, file: Path) -> None:
+        self._file, self._descriptor = file, os.open(file, os.O_RDWR | os.O_CLOEXEC)
+        self._close = weakref.finalize(self, os.close, self._descriptor)
+        self._close.atexit = False
+
+    def demand(self, text: bytes) -> None:
+        """Have this text on disk, and nothing else."""
+        if os.pread(self._descriptor, len(text) + 1, 0) != text:
+            os.pwrite(self._descriptor, text, 0)
+            os.ftruncate(self._descriptor, len(text))
+            os.fsync(self._descriptor)
 
     def move(self, mark: Mark) -> None:
         try:
-            os.pwrite(self.descriptor, mark.line().encode("ascii"), 0)
+            os.pwrite(self._descriptor, mark.line().encode("ascii"), 0)
         except OSError as error:
-            raise LedgerError(f"could not write the high-water mark {self.file}: {error.strerror}", ELSEWHERE) from None
+            reason = f"could not write the high-water mark {self._file}: {error.strerror}"
+            raise LedgerError(reason, ELSEWHERE) from None
 
     def close(self) -> None:
-        os.close(self.descriptor)
+        self._close()
 
 
 def _write(file: Path, text: str) -> None:

@@ -35,6 +35,9 @@ ENDED_OF_ONE: Final = 200
 """Seconds for which what became of a question can be fetched, and of how many questions: of everybody, and of one
 caller, who else would fill the memory with answers, and push out those of others.
 """
+MOST_HELD: Final = 2_000_000
+HELD_OF_ONE: Final = 400_000
+"""Values in all of those answers together: each takes some two hundred bytes. The newest is held, however large."""
 REST: Final = 0.5
 LEAST: Final = 0.01
 """The part of a question's time for which its caller rests, and the seconds from which on a question counts."""
@@ -67,6 +70,8 @@ class Job:
     """It was stopped because it took too long."""
     is_fetched: bool = True
     """Whether somebody may come for it by its id."""
+    values: int = 0
+    """How many values what came of it holds, if somebody may."""
     context: Context = field(default_factory=copy_context)
     """Of whoever sent it: its log line, and what is traced."""
     waiting: Span | None = field(default_factory=lambda: begun("queue"))
@@ -104,10 +109,22 @@ class Job:
         self._wait_no_longer()
         self.state = State.CANCELLED if self.stop.is_requested and failure is not None else State.DONE
         self.ended = time.monotonic()
+        self.values = _values(value) if self.is_fetched else 0
         if failure is None:
             self.result.set_result(value)
         else:
             self.result.set_exception(failure)
+
+
+def _values(made: Any) -> int:
+    """How many values there are in an answer, or in a document; a long text counts as several."""
+    if isinstance(made, dict):
+        return sum(map(_values, made.values()))
+    if isinstance(made, list | tuple):
+        return sum(map(_values, made))
+    if isinstance(made, str | bytes):
+        return 1 + len(made) // 200
+    return _values(made.rows) if hasattr(made, "rows") else 1
 
 
 class Queue:
@@ -136,6 +153,8 @@ class Queue:
         self._ended: dict[str, Job] = {}
         self._ended_of: dict[str, deque[str]] = {}
         """Their ids by lines: in each the oldest first, too."""
+        self._values: Counter[str] = Counter()
+        """How many values they hold, by lines."""
         self._running: dict[str, Job] = {}
         self._held: Counter[str] = Counter()
         self._rests: dict[str, list[float]] = {}
@@ -332,7 +351,8 @@ class Queue:
                 self._ended[job.id] = job
                 own = self._ended_of.setdefault(job.line, deque())
                 own.append(job.id)
-                if len(own) > ENDED_OF_ONE:
+                self._values[job.line] += job.values
+                while len(own) > ENDED_OF_ONE or (len(own) > 1 and self._values[job.line] > HELD_OF_ONE):
                     self._drop(self._ended[own[0]])
             self._forget()
 
@@ -342,7 +362,8 @@ class Queue:
         while self._ended:
             oldest = next(iter(self._ended.values()))
             most = MAX_ENDED if self._max_ended is None else self._max_ended
-            if oldest.ended >= long_ago and len(self._ended) <= most:
+            is_heavy = len(self._ended) > 1 and self._values.total() > MOST_HELD
+            if oldest.ended >= long_ago and len(self._ended) <= most and not is_heavy:
                 return
             self._drop(oldest)
 
@@ -351,5 +372,6 @@ class Queue:
         del self._ended[oldest.id]
         own = self._ended_of[oldest.line]
         own.popleft()
+        self._values[oldest.line] -= oldest.values
         if not own:
-            del self._ended_of[oldest.line]
+            del self._ended_of[oldest.line], self._values[oldest.line]

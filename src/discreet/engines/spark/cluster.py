@@ -110,6 +110,10 @@ class _Running:
     has_machines: bool = False
     """Whether other programs shuffle for it, whose folders are not seen here."""
     users: int = 0
+    leaves: int = 0
+    """How often somebody left who had run something, while others stayed."""
+    is_tidied: bool = False
+    """Whether a thread looks after what they shuffled."""
 
 
 _guard: Final = threading.RLock()
@@ -117,8 +121,10 @@ _running: dict[str, _Running] = {}
 
 
 @contextmanager
-def session(cluster: Cluster, state: Path, label: str) -> Iterator[Any]:
-    """A session of its own; `SourceError` for this table if there is none."""
+def session(cluster: Cluster, state: Path, label: str, *, runs: bool = True) -> Iterator[Any]:
+    """A session of its own; `SourceError` for this table if there is none. One that `runs` nothing but plans shuffles
+    nothing, and leaves nothing to tidy up.
+    """
     try:
         import pyspark  # noqa: F401
     except ImportError:
@@ -134,7 +140,7 @@ def session(cluster: Cluster, state: Path, label: str) -> Iterator[Any]:
 
         yield _configured(SparkSession(running.context).newSession())
     finally:
-        _left(cluster, running)
+        _left(cluster, running, has_run=runs)
 
 
 def _hush() -> None:
@@ -215,20 +221,32 @@ def _tracker(context: Any) -> Any:
 
 
 def _tidy(running: _Running) -> None:
-    """Somebody left, others stay: what was shuffled for the former goes."""
-    for _ in range(TIDIED):
-        if not _has_rows(running):
-            return
+    """Somebody left, others stay: what was shuffled for the former goes. One thread does it for all who leave: each
+    look at what others shuffle right now has Java collect its memory, and holds up whatever runs.
+    """
+    looks, leaves = TIDIED, running.leaves
+    while True:
+        has_rows = _has_rows(running)
+        with _guard:
+            if running.leaves != leaves:  # meanwhile: for them it is looked anew
+                looks, leaves, has_rows = TIDIED + 1, running.leaves, True
+            looks -= 1
+            if not (has_rows and looks):
+                running.is_tidied = False
+                return
         time.sleep(LOOK)
 
 
-def _left(cluster: Cluster, running: _Running) -> None:
+def _left(cluster: Cluster, running: _Running, *, has_run: bool = True) -> None:
     with _guard:
         running.users -= 1
         if running.gateway is None or running.process != os.getpid():
             return
         if running.users:
-            threading.Thread(target=_tidy, args=(running,), daemon=True).start()
+            running.leaves += has_run
+            if has_run and not running.is_tidied:
+                running.is_tidied = True
+                threading.Thread(target=_tidy, args=(running,), daemon=True).start()
             return
         if _running.get(cluster.master) is running:
             del _running[cluster.master]

@@ -26,7 +26,8 @@ def plans(policy: Policy, query: Sql, schemas: Mapping[str, Mapping[str, str]]) 
     text = aggregate(query, policy, schemas).text
     cluster = cluster_of(policy)
     try:
-        with session(cluster, policy.state if policy.state.is_dir() else policy.folder, "engine") as held:
+        folder = policy.state if policy.state.is_dir() else policy.folder
+        with session(cluster, folder, "engine", runs=False) as held:
             for key, value in SETTINGS.items():
                 held.conf.set(key, value)
             show_empty(held, policy, schemas)

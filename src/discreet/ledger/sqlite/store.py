@@ -75,6 +75,7 @@ class Sqlite:
         try:
             with self.lock.held(PATIENCE):
                 self._demand_openable()
+                _close_left(_identities(self.path))
                 self._connection = self._connect()
                 try:
                     self._files = _identities(self.path)
@@ -350,10 +351,14 @@ class Held:
     def _closed(self, patience: float) -> bool:
         with suppress(LedgerError, OSError), self.lock.held(patience):
             if _identities(self.path) == self.files and self.lock.is_in_place:
-                self.reader.close()
-                self.connection.close()
+                self.let_go()
                 return True
         return False
+
+    def let_go(self) -> None:
+        """Under the lock, with the files in place."""
+        self.reader.close()
+        self.connection.close()
 
 
 def _immortal(thing: object) -> None:
@@ -365,6 +370,14 @@ _OPENED: Final[weakref.WeakSet[Sqlite]] = weakref.WeakSet()
 _INHERITED: Final[set[Identity | None]] = set()
 _LEFT: Final[list[Held]] = []
 """What this process could not close, because the files are others by now or somebody was writing."""
+
+
+def _close_left(files: list[Identity | None]) -> None:
+    """Of these files, under the lock: whoever was writing has done. Else each ledger that nobody closes, and that is
+    collected during a charge of another one, keeps its files open for as long as the process lives."""
+    for held in [each for each in _LEFT if each.files == files and each.process == os.getpid()]:
+        held.let_go()
+        _LEFT.remove(held)
 
 
 def _leave_to_the_parent() -> None:

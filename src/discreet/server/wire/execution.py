@@ -182,12 +182,13 @@ class Execution:
     async def _outcome(self, question: questions.Asked, portal: Portal) -> Any:
         dispatcher = self.wire.dispatcher
         try:
-            outcome = await dispatcher.ask(await self.light(question.submission))
+            submission = await self.light(question.submission)
+            outcome = await dispatcher.begin(lambda: submission, is_fetched=False)
         except Problem as problem:
             if problem.code != "cost-twice":
                 raise
-            submission = question.submission(with_cost=False)  # the text says its own cost
-            outcome = await dispatcher.ask(submission)
+            costed = question.submission(with_cost=False)  # the text says its own cost
+            outcome = await dispatcher.begin(lambda: costed, is_fetched=False)
         if not isinstance(outcome, Job):
             return outcome
         self._job = outcome
