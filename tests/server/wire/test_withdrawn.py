@@ -27,7 +27,7 @@ def newest(server: Running) -> int:
 @pytest.mark.parametrize("lasts", ["WITH HOLD", ""], ids=["held", "in its transaction"])
 def test_a_cursor_hands_out_nothing_that_was_withdrawn(server: Running, fetch: str, lasts: str) -> None:
     with connect(server, autocommit=False, options="-c discreet.epsilon=0.01") as connection:
-        connection.execute(f"DECLARE held CURSOR {lasts} FOR {new(60)}")
+        connection.execute(f"DECLARE held CURSOR {lasts} FOR {new(71)}")
         if lasts:
             connection.commit()
         assert len(connection.execute("FETCH 1 FROM held").fetchall()) == 1
@@ -43,7 +43,7 @@ def test_a_cursor_hands_out_nothing_that_was_withdrawn(server: Running, fetch: s
 def test_a_portal_hands_out_nothing_that_was_withdrawn(server: Running) -> None:
     with known(server, **{"discreet.epsilon": "0.01"}) as raw:
         raw.ask(parse("BEGIN"), bind(), execute())
-        found = raw.ask(parse(new(61), "a"), bind(name="a", portal="p"), describe("P", "p"), execute(1, "p"))
+        found = raw.ask(parse(new(72), "a"), bind(name="a", portal="p"), describe("P", "p"), execute(1, "p"))
         assert letters(found) == "12TDsZ"
         withdraw(read(server.policy), newest(server), "the wrong people")
         found = raw.ask(execute(1, "p"))
