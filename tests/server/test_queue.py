@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import itertools
 import threading
+import weakref
 from collections.abc import Iterator
 from concurrent.futures import CancelledError
 from contextlib import contextmanager, suppress
@@ -272,3 +273,30 @@ def test_whoever_waits_no_longer_for_free_work_takes_no_thread_along() -> None:
     assert asyncio.run(asyncio.wait_for(run(), SOON)) == list(range(LIGHT))
     assert all(thread.is_alive() for thread in dispatcher.free._workers)
     dispatcher.close()
+
+
+def test_what_failed_holds_none_of_the_rows_that_were_at_hand() -> None:
+    """A failure is held for whoever comes for it, with all frames that it went through."""
+
+    class Rows:
+        """Exact ones."""
+
+    held: list[weakref.ref[Rows]] = []
+
+    def read() -> None:
+        rows = Rows()
+        held.append(weakref.ref(rows))
+        raise ValueError
+
+    def work() -> None:
+        rows = Rows()
+        held.append(weakref.ref(rows))
+        try:
+            read()
+        except ValueError as error:
+            raise KeyError from error
+
+    job = Job("somebody", work)
+    job.run()
+    assert isinstance(job.result.exception(), KeyError)
+    assert [each() for each in held] == [None, None]

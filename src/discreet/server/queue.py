@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 import threading
 import time
+import traceback
 from collections import Counter, OrderedDict, deque
 from collections.abc import Callable
 from concurrent.futures import CancelledError, Future
@@ -98,6 +99,7 @@ class Job:
                 value = self.work()
         except BaseException as error:  # whoever waits is told; a worker lives on
             failure = error
+            _forget_locals(error)
         self.end(value, failure)
 
     def _wait_no_longer(self) -> None:
@@ -114,6 +116,15 @@ class Job:
             self.result.set_result(value)
         else:
             self.result.set_exception(failure)
+
+
+def _forget_locals(failure: BaseException) -> None:
+    """What was at hand where it happened, perhaps exact rows, is not held for as long as the failure is."""
+    chain: list[BaseException | None] = [failure]
+    for error in chain:  # which grows by what led to each
+        if error is not None:
+            traceback.clear_frames(error.__traceback__)
+            chain += [other for other in (error.__cause__, error.__context__) if other not in chain]
 
 
 def _values(made: Any) -> int:
