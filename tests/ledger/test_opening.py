@@ -14,6 +14,7 @@ from discreet.files import NETWORKS, file_system
 from discreet.ledger import LedgerDamaged, LedgerError, verify
 from discreet.ledger.codec import Record, decode
 from discreet.ledger.sqlite.files import beside, refuse_network
+from discreet.ledger.sqlite.schema import FORMAT, LAYOUTS, SCHEMA
 from discreet.ledger.sqlite.store import Sqlite
 from discreet.ledger.state import State
 from discreet.ledger.store import Row
@@ -52,6 +53,28 @@ def test_an_unknown_format_is_refused(path: Path) -> None:
     change(path, "PRAGMA user_version = 4")
     with pytest.raises(LedgerDamaged, match="has format 4, this discreet knows 3 → open it with the version"):
         opened(path)
+
+
+@pytest.mark.parametrize("version", sorted(LAYOUTS.keys() - {FORMAT}))
+def test_indexes_that_came_later_are_added_where_it_is_opened_and_not_where_it_is_verified(
+    path: Path, version: int
+) -> None:
+    filled(path, 2)
+    later = SCHEMA.keys() - LAYOUTS[version].keys()
+    for statement in (*(f"DROP INDEX {name}" for name in later), f"PRAGMA user_version = {version}"):
+        change(path, statement)
+    beside(path, ".seal").unlink()  # of the bytes before
+    assert verify(path).problems == ()
+    assert known(path) == (version, set(LAYOUTS[version]))
+    opened(path).close()
+    assert known(path) == (FORMAT, set(SCHEMA))
+
+
+def known(path: Path) -> tuple[int, set[str]]:
+    """The format that a ledger states, and what is there of its layout."""
+    with closing(sqlite3.connect(path)) as connection:
+        ((stated,),) = connection.execute("PRAGMA user_version").fetchall()
+        return stated, {name for (name,) in connection.execute("SELECT name FROM sqlite_schema")} & SCHEMA.keys()
 
 
 def test_the_database_of_somebody_else_is_left_as_it_is(path: Path) -> None:

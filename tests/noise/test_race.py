@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Sequence
 from decimal import Decimal
 from fractions import Fraction
+from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 import mpmath
@@ -334,6 +335,15 @@ def test_the_margins_of_float_keys_cover_both_ends_of_every_word() -> None:
             low, high = exactly(draw.uniform(i))
             assert math.isinf(margin) or Fraction(key) - Fraction(margin) <= Fraction(low)
             assert math.isinf(margin) or Fraction(high) <= Fraction(key) + Fraction(margin)
+
+
+def test_the_margins_of_float_keys_cover_the_rounding_of_the_logarithm() -> None:
+    """Alone: of times that are known exactly, where no margin of theirs covers it as well."""
+    times = np.array([2.0**-1000, 1e-19, 0.1, 1 - 2**-53, 1 + 2**-52, 3.0, 44.0])
+    draw: Any = SimpleNamespace(values=times, margins=np.zeros(times.size))
+    with mpmath.workdps(50):
+        for time, key, margin in zip(times, *race._gumbel_float(draw), strict=True):
+            assert abs(mpmath.mpf(float(key)) + mpmath.log(mpmath.mpf(float(time)))) <= margin
 
 
 def test_the_float_keys_of_extreme_words_are_finite_or_left_to_exact_arithmetic() -> None:
