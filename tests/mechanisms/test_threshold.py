@@ -198,9 +198,10 @@ def test_the_next_number_may_depend_on_the_answers_so_far() -> None:
 
 
 def test_a_stream_ends_with_the_last_yes_that_the_limit_allows() -> None:
-    watch = AboveThreshold(50, sensitivity=1, threshold=0, limit=2).start()
+    mechanism = AboveThreshold(50, sensitivity=1, threshold=0, limit=2)
+    watch = mechanism.start()
     assert [watch.ask(1000), watch.ask(-1000), watch.ask(1000)] == [True, False, True]
-    assert (watch.positives, watch.left) == (2, 0)
+    assert (watch.mechanism, watch.positives, watch.left) == (mechanism, 2, 0)
     with pytest.raises(BudgetExhausted, match="all 2 answers above the threshold were given") as refusal:
         watch.ask(1000)
     assert refusal.value.fix == "start a new AboveThreshold, at its cost"
