@@ -18,6 +18,7 @@ from discreet.curator.state import recorded_grant
 from discreet.engines.copy import copy_path
 from discreet.engines.library import duckdb
 from discreet.engines.problems import SourceError
+from discreet.engines.sources import demand_room
 from discreet.ledger import LedgerError
 from discreet.owner import raising
 from discreet.owner.raising import grant_less, grant_more
@@ -61,6 +62,15 @@ def test_no_file_is_left_out_because_the_disk_is_full(tmp_path: Path) -> None:
         refresh(read(path), "again")
     assert copy_path(read(path), 2).exists()
     assert refresh(read(path), "again") == 3
+
+
+def test_no_name_of_a_file_is_taken_for_a_full_disk() -> None:
+    """One that cannot be opened is left out, alone: whoever chose its name would else end every refresh."""
+    path = "/clinic/visits No space left on device.csv"
+    for error in (duckdb.IOException(f'IO Error: Cannot open file "{path}": Permission denied'), ValueError(path)):
+        demand_room("visits", error, path)
+    with pytest.raises(SourceError, match="no room to read it"):
+        demand_room("visits", duckdb.IOException(f'Cannot write file "{path}": No space left on device'), path)
 
 
 def test_a_copy_for_which_there_is_no_room_is_no_riddle(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

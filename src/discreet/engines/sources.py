@@ -204,7 +204,7 @@ class Sources:
             elif _is_about_a_value(failure):
                 raise SourceError(table.name, f"{Path(path).name}: {first_line(failure)}", "correct that value")
             else:
-                demand_room(table.name, failure)
+                demand_room(table.name, failure, path)
                 report.unreadable[path] = first_line(failure)
         self._parts.pop(table.name, None)
         return dropped and len(report.unreadable) < len(self._paths(table))
@@ -273,7 +273,7 @@ class Sources:
             try:
                 shape = described(self.connection, text.reading_parquet([str(path)]))
             except duckdb.Error as error:
-                demand_room(table.name, error)
+                demand_room(table.name, error, str(path))
                 report.unreadable[str(path)] = first_line(error)
                 continue
             alone = str(path) if str(path) in report.mixed else ""
@@ -292,7 +292,7 @@ class Sources:
             try:
                 header = self._cleaned(table, path, clean, report)
             except (OSError, EOFError, ValueError) as error:
-                demand_room(table.name, error)
+                demand_room(table.name, error, str(path))
                 report.unreadable[str(path)] = "could not read a header of column names"
                 continue
             shapes.setdefault((delimiter(str(path), table.source.separator), header.names), []).append((path, clean))
@@ -382,12 +382,13 @@ def first_line(error: Exception) -> str:
     return (str(error).splitlines() or [type(error).__name__])[0]
 
 
-def demand_room(table: str, error: Exception) -> None:
+def demand_room(table: str, error: Exception, path: str) -> None:
     """Raise if it is this machine that has no room: what is wrong with a file is words by the file alone.
 
-    Else a file would be left out, with everybody in it, because others' rows had filled the disk.
+    Else a file would be left out, with everybody in it, because others' rows had filled the disk. What the file is
+    called says nothing about that.
     """
-    words = str(error) if isinstance(error, duckdb.IOException) else ""
+    words = str(error).replace(path, "") if isinstance(error, duckdb.IOException) else ""
     if (isinstance(error, OSError) and error.errno in SCARCE) or any(os.strerror(each) in words for each in SCARCE):
         raise SourceError(table, f"there is no room to read it: {first_line(error)}", ROOM) from None
 
